@@ -1,0 +1,173 @@
+package event
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"agentd/message"
+)
+
+// Payloads, by type:
+//
+//	run_started                    *Started
+//	run_resumed                    *Resumed
+//	run_completed/failed/cancelled *Ended
+//	step_started, step_completed   *Step
+//	text_delta, thinking_delta     *Delta
+//	final_text                     *Text
+//	tool_*                         *Tool
+//	checkpoint_*                   *Checkpoint
+//	subagent_*                     *Subagent
+//	model_retry, model_fallback    *Retry
+//	the others                     json.RawMessage
+
+// Started says what a run was asked to do.
+type Started struct {
+	SessionID      string `json:"session_id"`
+	RootRunID      string `json:"root_run_id,omitempty"`
+	ParentRunID    string `json:"parent_run_id,omitempty"`
+	Profile        string `json:"profile"`
+	ProfileVersion string `json:"profile_version,omitempty"`
+	Mode           string `json:"mode"`
+	Model          string `json:"model,omitempty"`
+}
+
+// Resumed says that a run goes on after its process ended. Partial text of the
+// current step is void.
+type Resumed struct {
+	// Reason is "restart" or "answered".
+	Reason string `json:"reason"`
+	// Uncertain lists the tool calls of which nobody knows whether they happened.
+	Uncertain []string `json:"uncertain,omitempty"`
+}
+
+// Ended says how a run ended.
+type Ended struct {
+	StopReason string         `json:"stop_reason"`
+	Output     string         `json:"output,omitempty"`
+	Usage      *message.Usage `json:"usage,omitempty"`
+	Error      *Error         `json:"error,omitempty"`
+	Steps      int            `json:"steps"`
+	ToolCalls  int            `json:"tool_calls"`
+}
+
+// Error is an error as people and programs see it.
+type Error struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+	Field   string `json:"field,omitempty"`
+}
+
+// Step describes one model call and its tool calls. Only Model is set when it starts.
+type Step struct {
+	Model      string         `json:"model,omitempty"`
+	StopReason string         `json:"stop_reason,omitempty"`
+	Usage      *message.Usage `json:"usage,omitempty"`
+	// CacheRatio is the part of the prompt that came from the provider's cache, 0 to 1.
+	CacheRatio float64 `json:"cache_ratio,omitempty"`
+	ToolCalls  int     `json:"tool_calls,omitempty"`
+	EntryID    string  `json:"entry_id,omitempty"`
+}
+
+// Delta is a piece of text or thinking.
+type Delta struct {
+	Text string `json:"text"`
+	// Block is the index of the content block it belongs to.
+	Block int `json:"block,omitempty"`
+}
+
+// Text is the whole answer of a turn.
+type Text struct {
+	Text    string `json:"text"`
+	EntryID string `json:"entry_id,omitempty"`
+}
+
+// Tool describes a tool call at one moment of its life.
+type Tool struct {
+	ToolCallID string          `json:"tool_call_id"`
+	Name       string          `json:"name"`
+	Args       json.RawMessage `json:"args,omitempty"`
+	// Result is the text that the model gets, EntryID the entry that holds it.
+	Result  string `json:"result,omitempty"`
+	EntryID string `json:"entry_id,omitempty"`
+	// Text is output or progress; Progress and Total are in the tool's own units.
+	Text       string          `json:"text,omitempty"`
+	Progress   float64         `json:"progress,omitempty"`
+	Total      float64         `json:"total,omitempty"`
+	DurationMS int64           `json:"duration_ms,omitempty"`
+	Decision   string          `json:"decision,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
+	Details    json.RawMessage `json:"details,omitempty"`
+}
+
+// Checkpoint describes an interrupt: a wait for a person.
+type Checkpoint struct {
+	InterruptID string          `json:"interrupt_id,omitempty"`
+	Kind        string          `json:"kind,omitempty"`
+	Prompt      string          `json:"prompt,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+	ToolCall    *Tool           `json:"tool_call,omitempty"`
+	ExpiresAt   string          `json:"expires_at,omitempty"`
+	Decision    string          `json:"decision,omitempty"`
+	Reason      string          `json:"reason,omitempty"`
+	// RunID is the run that waits, when the event is shown on its root run.
+	RunID string `json:"run_id,omitempty"`
+}
+
+// Subagent describes a child run.
+type Subagent struct {
+	RunID      string         `json:"run_id"`
+	SessionID  string         `json:"session_id,omitempty"`
+	Profile    string         `json:"profile,omitempty"`
+	ToolCallID string         `json:"tool_call_id,omitempty"`
+	Status     string         `json:"status,omitempty"`
+	Usage      *message.Usage `json:"usage,omitempty"`
+}
+
+// Retry says that a model call is tried again, and why. Partial text of the
+// current step is void.
+type Retry struct {
+	Attempt int    `json:"attempt"`
+	Class   string `json:"class"`
+	Message string `json:"message"`
+	DelayMS int64  `json:"delay_ms"`
+	Model   string `json:"model,omitempty"`
+}
+
+// Decode reads the payload of a type. Types without a payload of their own
+// give the raw JSON back.
+func Decode(t Type, raw json.RawMessage) (any, error) {
+	var p any
+	switch t {
+	case RunStarted:
+		p = new(Started)
+	case RunResumed:
+		p = new(Resumed)
+	case RunCompleted, RunFailed, RunCancelled:
+		p = new(Ended)
+	case StepStarted, StepCompleted:
+		p = new(Step)
+	case TextDelta, ThinkingDelta:
+		p = new(Delta)
+	case FinalText:
+		p = new(Text)
+	case ToolInputStarted, ToolStarted, ToolStdout, ToolStderr, ToolProgress, ToolCompleted, ToolFailed:
+		p = new(Tool)
+	case CheckpointRequired, CheckpointInfo, CheckpointResolved:
+		p = new(Checkpoint)
+	case SubagentStarted, SubagentCompleted:
+		p = new(Subagent)
+	case ModelRetry, ModelFallback:
+		p = new(Retry)
+	default:
+		return raw, nil
+	}
+	if len(raw) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(raw, p); err != nil {
+		return nil, fmt.Errorf("payload of %s: %w", t, err)
+	}
+	return p, nil
+}

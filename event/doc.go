@@ -1,0 +1,21 @@
+// Package event is what a run tells the world: a numbered, typed stream that
+// can be replayed from the store and followed live.
+//
+// # Ordering
+//
+// Events of one run are totally ordered by [Event.Seq], which rises by at least
+// one from event to event. An event that is published has been committed, or is
+// a delta of text that the next commit will contain. Deltas are numbered by
+// position: a delta whose text has n bytes and ends at Seq covers the numbers
+// Seq-n+1 to Seq. A stored delta may therefore stand for many live ones, and a
+// reader who has seen part of it is given exactly the rest (see [After]).
+//
+// A run ends with exactly one terminal event ([Type.Terminal]).
+//
+// After a crash numbers never fall back: they go on above the highest number
+// that could have been seen. A run_resumed or model_retry event tells readers to
+// drop the partial text of the current step.
+//
+// The wire form (version 1) is stable: types and fields are added, never
+// renamed or removed.
+package event

@@ -1,0 +1,3 @@
+module agentd
+
+go 1.26

@@ -1,0 +1,256 @@
+package store
+
+import "encoding/json"
+
+// DefaultTenant is the tenant of a server without API keys.
+const DefaultTenant = "default"
+
+// All times are Unix milliseconds; 0 means not yet.
+
+// Session is one conversation.
+type Session struct {
+	ID    string
+	Title string
+	// Leaf is the current entry; "" for an empty session.
+	Leaf     string
+	Metadata json.RawMessage
+	Created  int64
+	Updated  int64
+}
+
+// Entry is one node of a session's tree. The parent may be written later than
+// the entry itself (tool results that end out of order); a leaf never points
+// past a gap.
+type Entry struct {
+	SessionID string
+	// ID is unique in the session; ids sort in the order of the conversation.
+	ID     string
+	Parent string
+	// Kind is message, compaction, branch_summary, label or custom.
+	Kind    string
+	RunID   string
+	Created int64
+	Body    json.RawMessage
+}
+
+// Run is one execution inside a session.
+type Run struct {
+	ID         string
+	SessionID  string
+	RootID     string // "" if the run is a root itself
+	ParentID   string
+	ParentCall string // the parent's tool call that waits for this run
+	Profile    string
+	Version    string // of the profile
+	Mode       string // interactive, autonomous
+
+	// IdempotencyKey is unique per tenant where it is not empty. RequestHash
+	// tells an honest repetition from a different request under the same key.
+	IdempotencyKey string
+	RequestHash    string
+	// Spec is what the run was started with; fixed.
+	Spec     json.RawMessage
+	Metadata json.RawMessage
+	Created  int64
+
+	RunUpdate
+}
+
+// RunUpdate is the part of a run that changes.
+type RunUpdate struct {
+	Status     string
+	StopReason string
+	// Epoch counts drivers; see Fence.
+	Epoch int64
+	// Seq is a number that no published event exceeds.
+	Seq int64
+	// State is the machine's whole control state.
+	State []byte
+	// OutputEntry is the entry that holds the final answer.
+	OutputEntry string
+	Error       json.RawMessage
+	Usage       json.RawMessage
+	Steps       int
+	Started     int64
+	Ended       int64
+}
+
+// RunChange updates a run.
+type RunChange struct {
+	ID string
+	RunUpdate
+}
+
+// RunRef names a run of a tenant.
+type RunRef struct{ Tenant, ID, SessionID, Status string }
+
+// RunFilter selects runs; zero fields select all.
+type RunFilter struct {
+	SessionID string
+	Status    string
+	RootID    string
+	ParentID  string
+	Limit     int // 0: 50
+	Cursor    string
+}
+
+// SessionFilter selects sessions.
+type SessionFilter struct {
+	Limit  int // 0: 50
+	Cursor string
+}
+
+// Input is a message that a run has accepted and not yet taken into its session.
+type Input struct {
+	RunID   string
+	ID      string // becomes the id of the entry
+	Kind    string // prompt, steer, follow_up
+	Body    json.RawMessage
+	Created int64
+}
+
+// InputRef names an input.
+type InputRef struct{ RunID, ID string }
+
+// Event is one event of a run as it is stored; see package event.
+type Event struct {
+	RunID string
+	Seq   int64
+	Time  int64
+	Type  string
+	Step  int
+	Data  json.RawMessage
+}
+
+// Trace is one input or effect of a run, in order, for replay and audit.
+// Recovery never reads it.
+type Trace struct {
+	RunID string
+	Time  int64
+	Kind  string
+	Body  json.RawMessage
+}
+
+// Interrupt is a durable wait for a person.
+type Interrupt struct {
+	ID        string
+	RunID     string
+	RootID    string
+	SessionID string
+	CallID    string
+	// Kind is approval, question, plan or uncertain.
+	Kind     string
+	Prompt   string
+	Schema   json.RawMessage
+	ToolCall json.RawMessage
+	Created  int64
+	Expires  int64
+
+	InterruptAnswer
+}
+
+// InterruptAnswer is how an interrupt ended. Status is open, answered, expired
+// or cancelled.
+type InterruptAnswer struct {
+	Status     string
+	Decision   string
+	Answer     json.RawMessage
+	Reason     string
+	AnsweredBy string
+	Answered   int64
+}
+
+// InterruptChange answers an open interrupt. If it is not open any more the
+// whole Tx is refused with ErrConflict.
+type InterruptChange struct {
+	ID string
+	InterruptAnswer
+}
+
+// InterruptFilter selects interrupts. RunID also selects those of descendants
+// of that run when it is their root.
+type InterruptFilter struct {
+	Status string
+	RunID  string
+	Limit  int // 0: 100
+}
+
+// Usage is what one model call used and cost. Amounts are in billionths of a
+// dollar.
+type Usage struct {
+	RunID, SessionID, Provider, Model    string
+	Time                                 int64
+	Input, Output, CacheRead, CacheWrite int64
+	Cost                                 int64
+}
+
+// UsageFilter selects usage. From and To are Unix milliseconds, To exclusive;
+// 0 means open.
+type UsageFilter struct {
+	SessionID, RunID string
+	From, To         int64
+}
+
+// UsageTotal is a sum over one model's calls.
+type UsageTotal struct {
+	Provider, Model                      string
+	Calls                                int64
+	Input, Output, CacheRead, CacheWrite int64
+	Cost                                 int64
+}
+
+// Blob is a large payload, stored once per tenant and content. ID is the hex
+// SHA-256 of Data.
+type Blob struct {
+	ID       string
+	MimeType string
+	Name     string
+	Created  int64
+	Data     []byte
+}
+
+// Fence makes a Tx conditional on the epoch of a run.
+type Fence struct {
+	RunID string
+	Epoch int64
+}
+
+// Leaf moves a session to an entry.
+type Leaf struct {
+	SessionID string
+	EntryID   string
+	Updated   int64
+}
+
+// Tx is one atomic change. Its parts are applied in the order of the fields.
+type Tx struct {
+	Tenant string
+	Fences []Fence
+
+	NewSessions []*Session
+	NewRuns     []*Run
+	Entries     []*Entry
+	Leaves      []Leaf
+	Runs        []RunChange
+
+	Inputs     []*Input
+	DropInputs []InputRef
+
+	NewInterrupts []*Interrupt
+	Answers       []InterruptChange
+
+	Events []*Event
+	Trace  []*Trace
+	Usage  []*Usage
+	Blobs  []*Blob
+
+	// DropSessions deletes sessions with everything that belongs to them.
+	DropSessions []string
+}
+
+// Empty reports whether the Tx changes nothing.
+func (t *Tx) Empty() bool {
+	return len(t.NewSessions)+len(t.NewRuns)+len(t.Entries)+len(t.Leaves)+len(t.Runs)+len(t.Inputs)+
+		len(t.DropInputs)+len(t.NewInterrupts)+len(t.Answers)+len(t.Events)+len(t.Trace)+
+		len(t.Usage)+len(t.Blobs)+len(t.DropSessions) == 0
+}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"errors"
+)
+
+// Errors that implementations return, possibly wrapped.
+var (
+	ErrNotFound    = errors.New("not found")
+	ErrFenced      = errors.New("another driver has taken over the run")
+	ErrSessionBusy = errors.New("the session has another active run")
+	ErrConflict    = errors.New("the row is no longer in the expected state")
+	// ErrTooNew is returned at open for a schema of a later version.
+	ErrTooNew = errors.New("the store was written by a newer version of agentd")
+)
+
+// ExistsError says that a run with the same idempotency key exists.
+type ExistsError struct {
+	RunID string
+	// SameRequest is whether that run's RequestHash is the same.
+	SameRequest bool
+}
+
+func (e *ExistsError) Error() string { return "a run with this idempotency key exists: " + e.RunID }
+
+// Store is everything durable. Implementations are safe for concurrent use.
+type Store interface {
+	// Commit applies tx atomically and durably. The order of calls from one
+	// goroutine is kept. If ctx ends first the outcome is unknown.
+	Commit(ctx context.Context, tx *Tx) error
+	RunReader
+	SessionReader
+	JournalReader
+	InterruptReader
+	BlobReader
+	// Close waits for commits under way and releases the store. It writes
+	// nothing special: closing is a controlled crash.
+	Close() error
+}
+
+// RunReader reads runs.
+type RunReader interface {
+	Run(ctx context.Context, tenant, id string) (*Run, error)
+	// Runs lists runs, newest first, without State and Spec. The cursor is
+	// "" at the end.
+	Runs(ctx context.Context, tenant string, f RunFilter) (runs []*Run, cursor string, err error)
+	// Unfinished gives every run that is not completed, failed or cancelled,
+	// oldest first, of all tenants: what a starting engine must look at.
+	Unfinished(ctx context.Context) ([]RunRef, error)
+	// Inputs gives the queued inputs of a run, oldest first.
+	Inputs(ctx context.Context, tenant, runID string) ([]*Input, error)
+	// Usage sums usage.
+	Usage(ctx context.Context, tenant string, f UsageFilter) ([]*UsageTotal, error)
+}
+
+// SessionReader reads sessions and their trees.
+type SessionReader interface {
+	Session(ctx context.Context, tenant, id string) (*Session, error)
+	// Sessions lists sessions, most recently updated first.
+	Sessions(ctx context.Context, tenant string, f SessionFilter) (s []*Session, cursor string, err error)
+	Entry(ctx context.Context, tenant, sessionID, id string) (*Entry, error)
+	// Path gives the entries from the root to leaf, root first. An empty
+	// leaf gives none.
+	Path(ctx context.Context, tenant, sessionID, leaf string) ([]*Entry, error)
+	// Entries lists all entries of a session in the order of their ids,
+	// after the given id.
+	Entries(ctx context.Context, tenant, sessionID, after string, limit int) ([]*Entry, error)
+}
+
+// JournalReader reads what a run told and did.
+type JournalReader interface {
+	// Events gives events with Seq > after in order, at most limit (0: all).
+	Events(ctx context.Context, tenant, runID string, after int64, limit int) ([]*Event, error)
+	// Trace gives the inputs and effects of a run in order.
+	Trace(ctx context.Context, tenant, runID string) ([]*Trace, error)
+}
+
+// InterruptReader reads interrupts.
+type InterruptReader interface {
+	Interrupt(ctx context.Context, tenant, id string) (*Interrupt, error)
+	// Interrupts lists interrupts, oldest first.
+	Interrupts(ctx context.Context, tenant string, f InterruptFilter) ([]*Interrupt, error)
+}
+
+// BlobReader reads blobs.
+type BlobReader interface {
+	Blob(ctx context.Context, tenant, id string) (*Blob, error)
+}
