@@ -1,0 +1,84 @@
+package run
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"agentd/event"
+	"agentd/message"
+)
+
+// ask opens an interrupt for a call.
+func (m *machine) ask(c *Call, kind, prompt string, schema json.RawMessage, expires int64) {
+	s := &m.State
+	s.Asked++
+	c.Phase = CallAsked
+	c.Interrupt = s.RunID + ".i" + strconv.Itoa(s.Asked)
+	c.InterruptKind = kind
+	c.Amended = false
+	m.write(OpenInterrupt{ID: c.Interrupt, Kind: kind, CallID: c.ID, Name: c.Name, Prompt: prompt, Schema: schema, Expires: expires})
+	m.tell(event.CheckpointRequired, &event.Checkpoint{InterruptID: c.Interrupt, Kind: kind, Prompt: prompt, Schema: schema,
+		ToolCall: &event.Tool{ToolCallID: c.ID, Name: c.Name}})
+}
+
+func (m *machine) closeInterrupt(c *Call, reason string) {
+	m.write(CloseInterrupt{ID: c.Interrupt, Reason: reason})
+	m.tell(event.CheckpointResolved, &event.Checkpoint{InterruptID: c.Interrupt, Kind: c.InterruptKind, Decision: "cancelled", Reason: reason})
+}
+
+// answered applies a person's answer. Several interrupts may be open; each is
+// answered on its own, in any order.
+func (m *machine) answered(in Answered) error {
+	s := &m.State
+	i := -1
+	for j := range s.Calls {
+		if s.Calls[j].Interrupt == in.Interrupt && s.Calls[j].Phase == CallAsked {
+			i = j
+		}
+	}
+	if i < 0 || in.Interrupt == "" {
+		return m.illegal("interrupt %q is not open", in.Interrupt)
+	}
+	c := &s.Calls[i]
+	reason := in.Reason
+	if reason == "" {
+		reason = "no reason given"
+	}
+	var result *message.Message
+	switch c.InterruptKind + " " + in.Decision {
+	case "approval approve":
+		c.Amended = in.Amended
+		c.Phase = CallReady
+	case "uncertain retry":
+		c.Phase = CallReady
+	case "approval reject":
+		result = errorResult(c, "A person rejected this call: "+reason)
+	case "question reject":
+		result = errorResult(c, "The person did not answer: "+reason)
+	case "question answer":
+		r := message.ToolResult(c.ID, c.Name, false, message.Text(in.Text))
+		result = &r
+	case "uncertain skip":
+		result = errorResult(c, "agentd was restarted while this call ran; a person decided not to repeat it: "+reason)
+	case "uncertain done":
+		text := "agentd was restarted while this call ran; a person checked that it happened."
+		if in.Text != "" {
+			text += " " + in.Text
+		}
+		r := message.ToolResult(c.ID, c.Name, false, message.Text(text))
+		result = &r
+	default:
+		return m.illegal("%q does not answer an interrupt of kind %s", in.Decision, c.InterruptKind)
+	}
+	m.tell(event.CheckpointResolved, &event.Checkpoint{InterruptID: c.Interrupt, Kind: c.InterruptKind, Decision: in.Decision, Reason: in.Reason})
+	if result != nil {
+		t := event.ToolCompleted
+		if result.IsError {
+			t = event.ToolFailed
+		}
+		m.tell(t, &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: result.Text(), Decision: in.Decision, Reason: in.Reason})
+		m.settle(i, result, false)
+	}
+	m.advance()
+	return nil
+}

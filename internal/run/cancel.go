@@ -1,0 +1,97 @@
+package run
+
+import "agentd/event"
+
+// cancelRequested stops the run: at once where nothing is open, else when the
+// open effects, which are told to end, have answered.
+func (m *machine) cancelRequested(in CancelRequested) error {
+	s := &m.State
+	if s.Status.Ended() {
+		return m.illegal("the run has ended")
+	}
+	if s.stopping() {
+		return nil // it is ending: once is enough
+	}
+	s.Cancel = in.Reason
+	if s.Cancel == "" {
+		s.Cancel = "cancelled"
+	}
+	return m.stop(s.Cancel)
+}
+
+func (m *machine) stop(reason string) error {
+	s := &m.State
+	switch s.Phase {
+	case PhaseQueued, PhaseRetry:
+		m.end()
+	case PhaseModel, PhaseCompact:
+		m.do(StopEffects{Reason: reason})
+	case PhaseTools:
+		m.stopBatch(reason)
+	}
+	return nil
+}
+
+// end finishes a run that was told to stop, for the reason it was told.
+func (m *machine) end() {
+	s := &m.State
+	if s.Cancel != "" {
+		m.finish(Cancelled, "cancelled", nil)
+		return
+	}
+	m.finish(Failed, s.StopReason, m.failure())
+}
+
+// stopBatch settles the calls that have not started and ends those that run.
+func (m *machine) stopBatch(reason string) {
+	s := &m.State
+	running := false
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		switch c.Phase {
+		case CallPlanned:
+			// Its verdict is on the way and will settle it.
+			running = true
+		case CallAsked:
+			m.closeInterrupt(c, reason)
+			m.settle(i, errorResult(c, "Not executed: "+reason), false)
+		case CallReady:
+			m.settle(i, errorResult(c, "Not executed: "+reason), false)
+		case CallRunning:
+			running = true
+		}
+	}
+	if running {
+		m.do(StopEffects{Reason: reason})
+		return
+	}
+	m.end()
+}
+
+// deadline ends a run that took longer than it may: a cancel that ends in failure.
+func (m *machine) deadline() error {
+	s := &m.State
+	s.Deadline = 0
+	s.StopReason = "max_run_time"
+	return m.stop("the run took longer than max_run_time_seconds")
+}
+
+// failBatch ends the run because of one call, after the others have ended.
+func (m *machine) failBatch(reason string, e *event.Error) error {
+	s := &m.State
+	s.StopReason = reason
+	m.stopBatch(e.Message)
+	return nil
+}
+
+// failure describes StopReason for people.
+func (m *machine) failure() *event.Error {
+	switch r := m.State.StopReason; r {
+	case "max_run_time":
+		return &event.Error{Kind: r, Message: "the run took longer than it may", Hint: "Raise max_run_time_seconds in the profile."}
+	case "tool_failed":
+		return &event.Error{Kind: r, Message: "a tool call failed", Hint: "The failed call is in the run's events; on_tool_failure: tell_model lets the model decide instead."}
+	default:
+		return &event.Error{Kind: r, Message: r}
+	}
+}

@@ -1,0 +1,39 @@
+// Package run is the run machine: a pure function from a state and an input to
+// the next state, what to write, what to do and what to tell.
+//
+//	Step(State, Input) (Transition, error)
+//
+// The package has no clock, randomness, I/O, goroutines or map iteration. Times
+// arrive in inputs; ids are derived from the run's id and counters, so the same
+// inputs give the same ids. Verdicts of policies and hooks are inputs, so a
+// replay never asks again. docs/run-machine.md has the diagram.
+//
+// The whole control state is small (ids, counters, phases, never message
+// bodies) and is persisted after every transition. There is no fold on recovery.
+//
+// # Invariants
+//
+// FuzzStep and the tests hold the machine to these:
+//
+//  1. Step never panics and never drops an input silently: it returns a
+//     transition or an *[IllegalError] that prints the last transitions.
+//  2. After an error the state is unchanged; inputs and states are never aliased.
+//  3. A run that ended stays ended, has no open effect and no open interrupt, and
+//     emitted exactly one terminal event, its last.
+//  4. At any moment a live run has an open effect, waits for a person, or is
+//     queued: it is never stuck.
+//  5. Every tool call of a committed reply gets exactly one result entry, in
+//     source order along the parent chain, whatever order calls end in.
+//  6. Every effect is emitted after the write that reserves the ids of its result.
+//  7. A tool call of a reply that was cut by its length is never executed.
+//  8. A call starts only after every call of its batch has its verdict; in a
+//     sequential batch at most one runs at a time.
+//  9. Queued input is consumed once, oldest first, and is either in the session
+//     or handed back when the run ends.
+//  10. After a cancel no queue is polled, no new model or tool call starts.
+//  11. A `once` call whose outcome is not known is never started again without a
+//     person's word.
+//  12. The leaf only moves forward along the parent chain, never past a gap.
+//  13. Overflow compacts at most once per reply and is never a plain retry.
+//  14. Status is paused_checkpoint exactly when only people are awaited.
+package run

@@ -1,0 +1,191 @@
+package run
+
+import (
+	"encoding/json"
+
+	"agentd/message"
+)
+
+// Input is something that happened. Every input carries the time, in Unix
+// milliseconds.
+type Input interface {
+	// Kind names the input, for the trace and for errors.
+	Kind() string
+	at() int64
+}
+
+// At is when an input happened.
+type At struct {
+	Now int64 `json:"now"`
+}
+
+func (a At) at() int64 { return a.Now }
+
+// Started starts a queued run.
+type Started struct {
+	At
+	Settings Settings `json:"settings"`
+	// EntryBase makes the run's entry ids; it must sort after every id in
+	// the session and be unique in it.
+	EntryBase string `json:"entry_base"`
+	// Leaf is where the session stands.
+	Leaf string `json:"leaf,omitempty"`
+	// Prompt is the queued inputs that the run was started with.
+	Prompt []string `json:"prompt,omitempty"`
+}
+
+// ModelDone is a complete reply.
+type ModelDone struct {
+	At
+	Message *message.Message `json:"-"`
+}
+
+// FailureClass says what a failed model call means to the machine.
+type FailureClass string
+
+// The failure classes.
+const (
+	FailRetryable FailureClass = "retryable"
+	FailOverflow  FailureClass = "overflow"
+	FailFatal     FailureClass = "fatal"
+	FailCancelled FailureClass = "cancelled" // this process ended the call
+)
+
+// ModelFailed is a model call without a reply.
+type ModelFailed struct {
+	At
+	Class FailureClass `json:"class"`
+	// Reason is the adapter's class, Error the text for people.
+	Reason string `json:"reason,omitempty"`
+	Error  string `json:"error,omitempty"`
+	Hint   string `json:"hint,omitempty"`
+	// RetryAfterMS is how long the provider asked to wait.
+	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+	// Partial is what had come of the reply, or nil. It is kept only if the
+	// run was cancelled.
+	Partial *message.Message `json:"-"`
+}
+
+// Decision is what was decided about a tool call.
+type Decision string
+
+// The decisions.
+const (
+	Allow Decision = "allow"
+	Ask   Decision = "ask"
+	// Deny, with the reason as the error result that the model reads. Unknown
+	// tools and invalid arguments are denied too.
+	Deny Decision = "deny"
+)
+
+// Verdict is the answer to a Judge effect.
+type Verdict struct {
+	At
+	CallID   string   `json:"call"`
+	Decision Decision `json:"decision"`
+	Reason   string   `json:"reason,omitempty"`
+	// Effect, Sequential and Kind come from the tool's declaration.
+	Effect     string `json:"effect,omitempty"`
+	Sequential bool   `json:"sequential,omitempty"`
+	ToolKind   string `json:"tool_kind,omitempty"`
+	// Prompt, Schema and ExpiresAt describe the interrupt of an Ask.
+	Prompt    string          `json:"prompt,omitempty"`
+	Schema    json.RawMessage `json:"schema,omitempty"`
+	ExpiresAt int64           `json:"expires_at,omitempty"`
+}
+
+// ToolDone is the outcome of a call, of a tool or of a child run.
+type ToolDone struct {
+	At
+	CallID string `json:"call"`
+	// Message is the result message.
+	Message    *message.Message `json:"-"`
+	Terminate  bool             `json:"terminate,omitempty"`
+	DurationMS int64            `json:"duration_ms,omitempty"`
+}
+
+// Answered is a person's answer to an interrupt.
+type Answered struct {
+	At
+	Interrupt string `json:"interrupt"`
+	// Decision is approve or reject; for a question answer or reject; for an
+	// uncertain call retry, skip or done.
+	Decision string `json:"decision"`
+	Reason   string `json:"reason,omitempty"`
+	// Text is the answer to a question, or what to tell the model about a
+	// call that is marked done.
+	Text string `json:"-"`
+	// Amended: the interrupt's answer holds changed, validated arguments.
+	Amended bool `json:"amended,omitempty"`
+}
+
+// Steered queues a message for the next model call. The message is stored under ID.
+type Steered struct {
+	At
+	ID string `json:"id"`
+}
+
+// FollowedUp queues a message for when the run would end.
+type FollowedUp struct {
+	At
+	ID string `json:"id"`
+}
+
+// TimerFired says that a Sleep is over. Late timers are legal and change nothing.
+type TimerFired struct {
+	At
+	ID string `json:"id"`
+}
+
+// Compacted ends a Compact effect. Error is why it failed; empty if it did not.
+type Compacted struct {
+	At
+	Error string `json:"error,omitempty"`
+}
+
+// CancelRequested asks the run to stop.
+type CancelRequested struct {
+	At
+	Reason string `json:"reason"`
+}
+
+// Resumed comes first after the process that drove the run ended.
+type Resumed struct {
+	At
+}
+
+// Kind implements Input.
+func (Started) Kind() string { return "Started" }
+
+// Kind implements Input.
+func (ModelDone) Kind() string { return "ModelDone" }
+
+// Kind implements Input.
+func (ModelFailed) Kind() string { return "ModelFailed" }
+
+// Kind implements Input.
+func (Verdict) Kind() string { return "Verdict" }
+
+// Kind implements Input.
+func (ToolDone) Kind() string { return "ToolDone" }
+
+// Kind implements Input.
+func (Answered) Kind() string { return "Answered" }
+
+// Kind implements Input.
+func (Steered) Kind() string { return "Steered" }
+
+// Kind implements Input.
+func (FollowedUp) Kind() string { return "FollowedUp" }
+
+// Kind implements Input.
+func (TimerFired) Kind() string { return "TimerFired" }
+
+// Kind implements Input.
+func (Compacted) Kind() string { return "Compacted" }
+
+// Kind implements Input.
+func (CancelRequested) Kind() string { return "CancelRequested" }
+
+// Kind implements Input.
+func (Resumed) Kind() string { return "Resumed" }

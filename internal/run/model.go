@@ -1,0 +1,181 @@
+package run
+
+import (
+	"agentd/event"
+	"agentd/message"
+)
+
+func (m *machine) callModel() {
+	s := &m.State
+	s.Phase = PhaseModel
+	s.Model.RetryAt = 0
+	m.do(CallModel{Step: s.Step, Attempt: s.Model.Attempt, Index: s.Model.Index, Entry: s.Model.Entry})
+}
+
+// modelDone settles a reply. The order of the cases is the order of
+// classification: cancelled, tools, stop or length.
+func (m *machine) modelDone(in ModelDone) error {
+	s := &m.State
+	if s.Phase != PhaseModel {
+		return m.illegal("no model call is open")
+	}
+	if in.Message == nil || in.Message.Role != message.RoleAssistant {
+		return m.illegal("the reply is not an assistant message")
+	}
+	reply := *in.Message
+	s.Usage.Add(reply.Usage)
+	if s.stopping() {
+		reply.StopReason = message.StopAborted
+		m.append(&reply)
+		m.end()
+		return nil
+	}
+	calls := m.planCalls(&reply)
+	entry := m.append(&reply)
+	if reply.Text() != "" || len(calls) == 0 {
+		s.Output = entry
+	}
+	if len(calls) == 0 {
+		m.stepCompleted(&reply, entry)
+		reason := "stop"
+		if reply.StopReason == message.StopLength {
+			reason = "length"
+		}
+		if text := reply.Text(); text != "" && len(s.Steering) == 0 {
+			m.tell(event.FinalText, &event.Text{Text: text, EntryID: entry})
+		}
+		m.endOfTurn(reason)
+		return nil
+	}
+	s.Phase, s.Calls = PhaseTools, calls
+	s.ToolCalls += len(calls)
+	// The step ends with its tools, but what the reply used is known now and
+	// must not wait for a person.
+	m.stepCompleted(&reply, entry)
+	if reply.StopReason == message.StopLength {
+		// The arguments may be cut: running them would do something that
+		// nobody asked for.
+		for i := range s.Calls {
+			m.settle(i, errorResult(&s.Calls[i], "Not executed: the reply was cut by the output limit, so the arguments may be incomplete. Call the tool again, with shorter output."), false)
+		}
+		m.batchDone()
+		return nil
+	}
+	m.do(Judge{CallID: s.Calls[0].ID, Name: s.Calls[0].Name})
+	return nil
+}
+
+func (m *machine) append(reply *message.Message) (entry string) {
+	s := &m.State
+	entry = s.Model.Entry
+	m.write(AppendMessage{Entry: entry, Parent: s.Leaf, Message: reply})
+	s.Leaf = entry
+	return entry
+}
+
+func (m *machine) stepCompleted(reply *message.Message, entry string) {
+	step := &event.Step{Model: reply.Model, StopReason: string(reply.StopReason), Usage: reply.Usage, EntryID: entry,
+		ToolCalls: len(m.State.Calls)}
+	if u := reply.Usage; u != nil && u.Prompt() > 0 {
+		step.CacheRatio = float64(u.CacheRead) / float64(u.Prompt())
+	}
+	m.tell(event.StepCompleted, step)
+}
+
+// modelFailed classifies in this order: cancelled, overflow, retryable, fatal.
+func (m *machine) modelFailed(in ModelFailed) error {
+	s := &m.State
+	if s.Phase != PhaseModel {
+		return m.illegal("no model call is open")
+	}
+	switch {
+	case s.stopping():
+		if p := in.Partial; p != nil && len(p.Content) > 0 {
+			partial := *p
+			partial.StopReason = message.StopAborted
+			s.Usage.Add(partial.Usage)
+			m.append(&partial)
+		}
+		m.end()
+	case in.Class == FailOverflow && !s.Model.Compacted:
+		s.Model.Compacted, s.Model.CompactEntry = true, s.nextEntry()
+		s.Phase = PhaseCompact
+		m.compact()
+	case in.Class == FailRetryable && m.retry(in):
+	default:
+		m.finish(Failed, "model_error", &event.Error{Kind: in.Reason, Message: in.Error, Hint: in.Hint})
+	}
+	return nil
+}
+
+// retry plans another attempt, on the same model while attempts are left, then
+// on the next one.
+func (m *machine) retry(in ModelFailed) bool {
+	s := &m.State
+	r := s.Settings.Retry
+	delay := in.RetryAfterMS
+	if delay == 0 {
+		delay = r.BaseMS << min(s.Model.Attempt-1, 20)
+		if r.LimitMS > 0 {
+			delay = min(delay, r.LimitMS)
+		}
+	}
+	// A provider that asks for more patience than the profile has is as good
+	// as one that is down.
+	tooLong := r.LimitMS > 0 && delay > r.LimitMS
+	told := &event.Retry{Class: in.Reason, Message: in.Error}
+	switch {
+	case s.Model.Attempt <= r.Max && !tooLong:
+		s.Model.Attempt++
+		s.Model.RetryAt = m.now + delay
+		s.Phase = PhaseRetry
+		told.Attempt, told.DelayMS = s.Model.Attempt, delay
+		m.tell(event.ModelRetry, told)
+		m.do(Sleep{ID: TimerRetry, Until: s.Model.RetryAt})
+	case s.Model.Index+1 < s.Settings.Models:
+		s.Model.Index++
+		s.Model.Attempt = 1
+		told.Attempt = 1
+		m.tell(event.ModelFallback, told)
+		m.callModel()
+	default:
+		return false
+	}
+	return true
+}
+
+func (m *machine) compact() {
+	m.do(Compact{Reason: "overflow", Entry: m.State.Model.CompactEntry})
+}
+
+func (m *machine) compacted(in Compacted) error {
+	s := &m.State
+	switch {
+	case s.Phase != PhaseCompact:
+		return m.illegal("no compaction is open")
+	case s.stopping():
+		m.end()
+	case in.Error != "":
+		m.finish(Failed, "context_overflow", &event.Error{Kind: "overflow", Message: in.Error,
+			Hint: "Start a new session, or use a model with a larger context window."})
+	default:
+		s.Leaf = s.Model.CompactEntry
+		// The reply comes after the compaction, in ids as in the tree.
+		s.Model.Entry, s.Model.CompactEntry = s.nextEntry(), ""
+		m.tell(event.SessionCompacted, nil)
+		m.callModel()
+	}
+	return nil
+}
+
+func (m *machine) timerFired(in TimerFired) error {
+	s := &m.State
+	switch {
+	case s.Status.Ended():
+	case in.ID == TimerRetry && s.Phase == PhaseRetry && m.now >= s.Model.RetryAt:
+		m.callModel()
+	case in.ID == TimerDeadline && s.Deadline != 0 && m.now >= s.Deadline && !s.stopping():
+		return m.deadline()
+	}
+	return nil
+}

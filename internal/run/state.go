@@ -1,0 +1,252 @@
+package run
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"agentd/message"
+)
+
+// StateVersion is the version of the stored state.
+const StateVersion = 1
+
+// Status is the public state of a run.
+type Status string
+
+// The statuses.
+const (
+	Queued    Status = "queued"
+	Running   Status = "running"
+	Paused    Status = "paused_checkpoint"
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+)
+
+// Ended reports whether no input but a late one can follow.
+func (s Status) Ended() bool { return s == Completed || s == Failed || s == Cancelled }
+
+// Phase says what the run is doing.
+type Phase string
+
+// The phases. Control (a requested cancel) is orthogonal to them.
+const (
+	PhaseQueued  Phase = "queued"  // not started
+	PhaseModel   Phase = "model"   // a model call is open
+	PhaseRetry   Phase = "retry"   // waiting to try the model call again
+	PhaseCompact Phase = "compact" // the session is being compacted
+	PhaseTools   Phase = "tools"   // a batch of tool calls is open
+	PhaseEnded   Phase = "ended"
+)
+
+// Settings are captured when the run starts; a change of the profile does not
+// reach a run under way. Zero limits mean no limit.
+type Settings struct {
+	// Autonomous: nobody watches; nothing waits for a person that need not.
+	Autonomous bool `json:"autonomous,omitempty"`
+	// Models is how many models there are to fall back on, in order; at least 1.
+	Models int `json:"models"`
+	// MaxSteps bounds the steps per user message.
+	MaxSteps int `json:"max_steps,omitempty"`
+	// MaxToolCalls bounds the tool calls of the run.
+	MaxToolCalls int `json:"max_tool_calls,omitempty"`
+	// MaxFailures bounds failed tool calls of the run.
+	MaxFailures int `json:"max_failures,omitempty"`
+	// MaxRunMS bounds the time from start to end, waits for people not counted.
+	MaxRunMS int64 `json:"max_run_ms,omitempty"`
+	// SkipRest makes a steering message skip the tools not started yet.
+	SkipRest bool `json:"skip_rest,omitempty"`
+	// AllAtOnce delivers the whole queue at a drain point instead of one message.
+	AllAtOnce bool `json:"all_at_once,omitempty"`
+	// FailOnToolError ends the run when a tool call failed; otherwise the
+	// model is told and decides.
+	FailOnToolError bool `json:"fail_on_tool_error,omitempty"`
+	// Sequential runs all tool batches one call at a time.
+	Sequential bool  `json:"sequential,omitempty"`
+	Retry      Retry `json:"retry"`
+}
+
+// Retry says how failed model calls are tried again.
+type Retry struct {
+	Max     int   `json:"max,omitempty"`
+	BaseMS  int64 `json:"base_ms,omitempty"`
+	LimitMS int64 `json:"limit_ms,omitempty"`
+}
+
+// State is the whole control state of a run.
+type State struct {
+	Version   int      `json:"v"`
+	RunID     string   `json:"run"`
+	SessionID string   `json:"session"`
+	Status    Status   `json:"status"`
+	Phase     Phase    `json:"phase"`
+	Settings  Settings `json:"settings"`
+
+	// EntryBase and Entries make entry ids: base and counter.
+	EntryBase string `json:"entry_base,omitempty"`
+	Entries   int    `json:"entries,omitempty"`
+	// Leaf is the tip of the session's path as far as it has no gap.
+	Leaf string `json:"leaf,omitempty"`
+
+	// Step counts model calls (retries not counted), TurnSteps those since
+	// the last user message.
+	Step      int `json:"step,omitempty"`
+	TurnSteps int `json:"turn_steps,omitempty"`
+	ToolCalls int `json:"tool_calls,omitempty"`
+	Failures  int `json:"failures,omitempty"`
+	Children  int `json:"children,omitempty"`
+	Asked     int `json:"asked,omitempty"`
+
+	Usage message.Usage `json:"usage"`
+
+	// Model is the open or awaited model call.
+	Model *ModelCall `json:"model,omitempty"`
+	// Calls is the open batch, in source order.
+	Calls []Call `json:"calls,omitempty"`
+
+	Steering  []string `json:"steering,omitempty"`
+	FollowUps []string `json:"follow_ups,omitempty"`
+
+	// Cancel is why a cancel was requested; empty if none was.
+	Cancel string `json:"cancel,omitempty"`
+	// Deadline is when the run must have ended, Unix milliseconds; 0: never.
+	// While paused, Remaining holds the time left instead.
+	Deadline  int64 `json:"deadline,omitempty"`
+	Remaining int64 `json:"remaining,omitempty"`
+
+	// StopReason is why the run ended or, while it has not, why it must end.
+	StopReason string `json:"stop_reason,omitempty"`
+	// Output is the entry of the final answer.
+	Output string `json:"output,omitempty"`
+
+	// Trail is the last transitions, for error messages.
+	Trail []string `json:"trail,omitempty"`
+}
+
+// ModelCall is a model call and its attempts.
+type ModelCall struct {
+	// Entry is the id that the reply will have.
+	Entry string `json:"entry"`
+	// Attempt counts from 1 for each model.
+	Attempt int `json:"attempt"`
+	// Index is the model in use: 0 is the primary one.
+	Index int `json:"index,omitempty"`
+	// Compacted is whether the session was compacted for this reply.
+	Compacted bool `json:"compacted,omitempty"`
+	// CompactEntry is the id that the compaction under way will have.
+	CompactEntry string `json:"compact_entry,omitempty"`
+	// RetryAt is when the next attempt starts, in PhaseRetry.
+	RetryAt int64 `json:"retry_at,omitempty"`
+}
+
+// CallPhase says how far a tool call is.
+type CallPhase string
+
+// The phases of a call.
+const (
+	CallPlanned CallPhase = "planned" // no verdict yet
+	CallReady   CallPhase = "ready"   // allowed, not started
+	CallRunning CallPhase = "running" // intent written, outcome open
+	CallAsked   CallPhase = "asked"   // waits for a person
+	CallDone    CallPhase = "done"    // has its result
+)
+
+// Call is a tool call of the open batch. Its arguments are in the reply's entry.
+type Call struct {
+	ID    string    `json:"id"`
+	Name  string    `json:"name"`
+	Phase CallPhase `json:"phase"`
+	// Entry is the id that the result will have.
+	Entry string `json:"entry"`
+	// Effect is read, idempotent or once.
+	Effect     string `json:"effect,omitempty"`
+	Sequential bool   `json:"sequential,omitempty"`
+	// Kind is "", "ask" or "spawn".
+	Kind string `json:"kind,omitempty"`
+	// Child is the id of the child run of a spawn.
+	Child string `json:"child,omitempty"`
+	// Interrupt is the open or answered interrupt, InterruptKind its kind.
+	Interrupt     string `json:"interrupt,omitempty"`
+	InterruptKind string `json:"interrupt_kind,omitempty"`
+	// Amended is whether the person changed the arguments; they are in the
+	// interrupt.
+	Amended   bool `json:"amended,omitempty"`
+	Terminate bool `json:"terminate,omitempty"`
+	IsError   bool `json:"is_error,omitempty"`
+}
+
+// New returns the state of a run that has not started.
+func New(runID, sessionID string) State {
+	return State{Version: StateVersion, RunID: runID, SessionID: sessionID, Status: Queued, Phase: PhaseQueued}
+}
+
+// Encode gives the stored form.
+func (s *State) Encode() []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("run: a state is always JSON: " + err.Error())
+	}
+	return b
+}
+
+// Decode reads the stored form. A state of a later version is an error.
+func Decode(b []byte) (State, error) {
+	var s State
+	if err := json.Unmarshal(b, &s); err != nil {
+		return State{}, &IllegalError{Reason: "the stored state can not be read: " + err.Error()}
+	}
+	if s.Version > StateVersion {
+		return State{}, &IllegalError{Reason: "the stored state has version " + strconv.Itoa(s.Version) +
+			", this agentd knows " + strconv.Itoa(StateVersion) + ": use the newer agentd"}
+	}
+	return s, nil
+}
+
+// clone copies what Step may change, so that the caller's state stays as it was.
+func (s *State) clone() State {
+	c := *s
+	if s.Model != nil {
+		m := *s.Model
+		c.Model = &m
+	}
+	c.Calls = slices.Clone(s.Calls)
+	c.Steering = slices.Clone(s.Steering)
+	c.FollowUps = slices.Clone(s.FollowUps)
+	c.Trail = slices.Clone(s.Trail)
+	return c
+}
+
+const digits = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// nextEntry makes the next entry id: the base and four digits that sort.
+func (s *State) nextEntry() string {
+	n := s.Entries
+	s.Entries++
+	var d [4]byte
+	for i := len(d) - 1; i >= 0; i-- {
+		d[i] = digits[n&31]
+		n >>= 5
+	}
+	return s.EntryBase + string(d[:])
+}
+
+// Key is the idempotency key of a call: the same for every attempt.
+func (s *State) Key(callID string) string {
+	return s.RunID + "/" + strconv.Itoa(s.Step) + "/" + callID
+}
+
+// stopping is whether the run ends as soon as its open effects have answered: a
+// cancel was requested, or StopReason says what went wrong.
+func (s *State) stopping() bool { return s.Cancel != "" || s.StopReason != "" }
+
+// Interrupts gives the ids of the open interrupts in source order.
+func (s *State) Interrupts() []string {
+	var ids []string
+	for i := range s.Calls {
+		if s.Calls[i].Phase == CallAsked {
+			ids = append(ids, s.Calls[i].Interrupt)
+		}
+	}
+	return ids
+}

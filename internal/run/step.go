@@ -1,0 +1,135 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+
+	"agentd/event"
+)
+
+// IllegalError says that an input can not happen in the state it met, or that a
+// stored state is unusable. The state is unchanged.
+type IllegalError struct {
+	Input  string
+	Reason string
+	Status Status
+	Phase  Phase
+	Trail  []string
+}
+
+func (e *IllegalError) Error() string {
+	if e.Input == "" {
+		return "run: " + e.Reason
+	}
+	return fmt.Sprintf("run: %s is illegal in status %s, phase %s: %s (last transitions: %s)",
+		e.Input, e.Status, e.Phase, e.Reason, strings.Join(e.Trail, " "))
+}
+
+// trailLength is how many transitions an error shows.
+const trailLength = 8
+
+// machine is one Step under way.
+type machine struct {
+	Transition
+	now int64
+	in  Input
+}
+
+// Step applies an input. On error the returned transition is empty.
+func Step(s State, in Input) (Transition, error) {
+	if in == nil {
+		return Transition{}, &IllegalError{Input: "nil", Reason: "there is no input", Status: s.Status, Phase: s.Phase, Trail: s.Trail}
+	}
+	m := &machine{now: in.at(), in: in}
+	m.State = s.clone()
+	from := s.Phase
+	var err error
+	switch in := in.(type) {
+	case Started:
+		err = m.started(in)
+	case ModelDone:
+		err = m.modelDone(in)
+	case ModelFailed:
+		err = m.modelFailed(in)
+	case Verdict:
+		err = m.verdict(in)
+	case ToolDone:
+		err = m.toolDone(in)
+	case Answered:
+		err = m.answered(in)
+	case Steered:
+		err = m.steered(in)
+	case FollowedUp:
+		err = m.followedUp(in)
+	case TimerFired:
+		err = m.timerFired(in)
+	case Compacted:
+		err = m.compacted(in)
+	case CancelRequested:
+		err = m.cancelRequested(in)
+	case Resumed:
+		err = m.resumed(in)
+	default:
+		err = m.illegal("unknown input")
+	}
+	if err != nil {
+		return Transition{}, err
+	}
+	m.settleStatus()
+	m.State.Trail = append(m.State.Trail, fmt.Sprintf("%s:%s>%s", in.Kind(), from, m.State.Phase))
+	if n := len(m.State.Trail); n > trailLength {
+		m.State.Trail = m.State.Trail[n-trailLength:]
+	}
+	return m.Transition, nil
+}
+
+func (m *machine) illegal(format string, args ...any) error {
+	s := &m.State
+	return &IllegalError{Input: m.in.Kind(), Reason: fmt.Sprintf(format, args...), Status: s.Status, Phase: s.Phase, Trail: s.Trail}
+}
+
+func (m *machine) do(e Effect)   { m.Effects = append(m.Effects, e) }
+func (m *machine) write(w Write) { m.Writes = append(m.Writes, w) }
+
+func (m *machine) tell(t event.Type, data any) {
+	m.Events = append(m.Events, event.Event{Type: t, Time: m.now, Step: m.State.Step, Data: data})
+}
+
+// settleStatus keeps invariant 14 and stops the run's clock while it waits for
+// people: a deadline is for work, an interrupt has its own expiry.
+func (m *machine) settleStatus() {
+	s := &m.State
+	if s.Status.Ended() || s.Status == Queued {
+		return
+	}
+	waiting := s.Phase == PhaseTools
+	asked := false
+	for i := range s.Calls {
+		switch s.Calls[i].Phase {
+		case CallAsked:
+			asked = true
+		case CallDone:
+		default:
+			waiting = false
+		}
+	}
+	switch waiting = waiting && asked; {
+	case waiting && s.Status != Paused:
+		s.Status = Paused
+		if s.Deadline != 0 {
+			s.Remaining = max(s.Deadline-m.now, 1)
+			s.Deadline = 0
+		}
+	case !waiting && s.Status == Paused:
+		s.Status = Running
+		m.startClock(s.Remaining)
+		s.Remaining = 0
+	}
+}
+
+func (m *machine) startClock(ms int64) {
+	if ms > 0 {
+		m.State.Deadline = m.now + ms
+		m.do(Sleep{ID: TimerDeadline, Until: m.State.Deadline})
+	}
+}

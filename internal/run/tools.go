@@ -1,0 +1,247 @@
+package run
+
+import (
+	"slices"
+	"strconv"
+
+	"agentd/event"
+	"agentd/message"
+)
+
+const (
+	kindAsk    = "ask"
+	kindSpawn  = "spawn"
+	effectOnce = "once"
+)
+
+// planCalls plans the calls of a reply and reserves the ids of their results.
+// Call ids are the model's to make but ours to rely on: an empty or repeated one
+// is replaced, in the reply too, so that every call has its own result.
+func (m *machine) planCalls(reply *message.Message) []Call {
+	var calls []Call
+	seen := map[string]bool{}
+	reply.Content = slices.Clone(reply.Content)
+	for i := range reply.Content {
+		b := &reply.Content[i]
+		if b.Type != message.BlockToolCall {
+			continue
+		}
+		given := b.ID
+		for n := len(calls); b.ID == "" || seen[b.ID]; n++ {
+			b.ID = given + "_" + strconv.Itoa(n)
+		}
+		seen[b.ID] = true
+		calls = append(calls, Call{ID: b.ID, Name: b.Name, Phase: CallPlanned, Entry: m.State.nextEntry()})
+	}
+	return calls
+}
+
+func (m *machine) call(id string) int {
+	for i := range m.State.Calls {
+		if m.State.Calls[i].ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// verdict records what was decided about a call. Calls are judged one after
+// the other in source order; nothing starts before the last verdict.
+func (m *machine) verdict(in Verdict) error {
+	s := &m.State
+	i := m.call(in.CallID)
+	if s.Phase != PhaseTools || i < 0 {
+		return m.illegal("there is no call %q", in.CallID)
+	}
+	c := &s.Calls[i]
+	if c.Phase != CallPlanned {
+		return m.illegal("call %q has its verdict", in.CallID)
+	}
+	if i > 0 && s.Calls[i-1].Phase == CallPlanned {
+		return m.illegal("call %q is judged before the one ahead of it", in.CallID)
+	}
+	c.Effect, c.Sequential, c.Kind = in.Effect, in.Sequential, in.ToolKind
+	if c.Effect == "" {
+		c.Effect = effectOnce
+	}
+	over := s.Settings.MaxToolCalls > 0 && s.ToolCalls-len(s.Calls)+i >= s.Settings.MaxToolCalls
+	switch {
+	case s.stopping():
+		m.settle(i, errorResult(c, "Not executed: the run is ending."), false)
+	case over:
+		m.settle(i, errorResult(c, "Not executed: the run's limit of "+strconv.Itoa(s.Settings.MaxToolCalls)+" tool calls is used up."), false)
+	case in.Decision == Allow:
+		c.Phase = CallReady
+	case in.Decision == Ask:
+		kind := "approval"
+		if c.Kind == kindAsk {
+			kind = "question"
+		}
+		m.ask(c, kind, in.Prompt, in.Schema, in.ExpiresAt)
+	case in.Decision == Deny:
+		m.fail(i, in.Reason)
+	default:
+		return m.illegal("unknown decision %q", in.Decision)
+	}
+	if i+1 < len(s.Calls) {
+		m.do(Judge{CallID: s.Calls[i+1].ID, Name: s.Calls[i+1].Name})
+		return nil
+	}
+	m.advance()
+	return nil
+}
+
+// advance starts what may start and ends the batch when every call has its result.
+func (m *machine) advance() {
+	s := &m.State
+	sequential := s.Settings.Sequential
+	running, open := false, false
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		sequential = sequential || c.Sequential
+		running = running || c.Phase == CallRunning
+		if c.Phase == CallPlanned {
+			return // preflight is not over
+		}
+	}
+	skip := s.Settings.SkipRest && len(s.Steering) > 0
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		switch {
+		case (c.Phase == CallReady || c.Phase == CallAsked) && (skip || s.stopping()):
+			reason := "Skipped because of a new message."
+			if s.stopping() {
+				reason = "Not executed: the run is ending."
+			}
+			if c.Phase == CallAsked {
+				m.closeInterrupt(c, reason)
+			}
+			m.settle(i, errorResult(c, reason), false)
+		case c.Phase == CallReady && !(sequential && running):
+			running = true
+			m.start(c)
+		}
+		open = open || c.Phase != CallDone
+	}
+	if !open {
+		m.batchDone()
+	}
+}
+
+func (m *machine) start(c *Call) {
+	s := &m.State
+	c.Phase = CallRunning
+	m.tell(event.ToolStarted, &event.Tool{ToolCallID: c.ID, Name: c.Name})
+	if c.Kind == kindSpawn {
+		if c.Child == "" {
+			s.Children++
+			c.Child = s.RunID + ".c" + strconv.Itoa(s.Children)
+		}
+		m.tell(event.SubagentStarted, &event.Subagent{RunID: c.Child, ToolCallID: c.ID})
+		m.do(SpawnChild{CallID: c.ID, Child: c.Child, Step: s.Step})
+		return
+	}
+	m.callTool(c)
+}
+
+func (m *machine) callTool(c *Call) {
+	e := CallTool{CallID: c.ID, Name: c.Name, Effect: c.Effect, Key: m.State.Key(c.ID), Step: m.State.Step}
+	if c.Amended {
+		e.Interrupt = c.Interrupt
+	}
+	m.do(e)
+}
+
+func (m *machine) toolDone(in ToolDone) error {
+	s := &m.State
+	i := m.call(in.CallID)
+	if s.Phase != PhaseTools || i < 0 {
+		return m.illegal("there is no call %q", in.CallID)
+	}
+	c := &s.Calls[i]
+	if c.Phase != CallRunning {
+		return m.illegal("call %q is not running", in.CallID)
+	}
+	if in.Message == nil || in.Message.Role != message.RoleToolResult {
+		return m.illegal("the outcome of call %q is not a tool result", in.CallID)
+	}
+	result := *in.Message
+	result.ToolCallID, result.ToolName = c.ID, c.Name
+	told := &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: result.Text(), DurationMS: in.DurationMS}
+	t := event.ToolCompleted
+	if result.IsError {
+		t = event.ToolFailed
+	}
+	m.tell(t, told)
+	if c.Kind == kindSpawn {
+		status := "completed"
+		if result.IsError {
+			status = "failed"
+		}
+		m.tell(event.SubagentCompleted, &event.Subagent{RunID: c.Child, ToolCallID: c.ID, Status: status})
+	}
+	m.settle(i, &result, in.Terminate)
+	if s.Settings.FailOnToolError && result.IsError && !s.stopping() {
+		return m.failBatch("tool_failed", &event.Error{Kind: "tool_failed", Message: c.Name + ": " + result.Text()})
+	}
+	m.advance()
+	return nil
+}
+
+// fail settles a call that never ran with an error that the model reads.
+func (m *machine) fail(i int, reason string) {
+	c := &m.State.Calls[i]
+	m.tell(event.ToolFailed, &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: reason})
+	m.settle(i, errorResult(c, reason), false)
+}
+
+// settle gives a call its result and moves the leaf as far as there is no gap.
+func (m *machine) settle(i int, result *message.Message, terminate bool) {
+	s := &m.State
+	c := &s.Calls[i]
+	result.Timestamp = m.now
+	parent := ""
+	if i > 0 {
+		parent = s.Calls[i-1].Entry
+	} else {
+		parent = s.Model.Entry
+	}
+	m.write(AppendMessage{Entry: c.Entry, Parent: parent, Message: result})
+	c.Phase, c.IsError, c.Terminate = CallDone, result.IsError, terminate
+	if c.IsError {
+		s.Failures++
+	}
+	for j := range s.Calls {
+		if s.Calls[j].Phase != CallDone {
+			break
+		}
+		s.Leaf = s.Calls[j].Entry
+	}
+}
+
+// batchDone goes on when every call has its result.
+func (m *machine) batchDone() {
+	s := &m.State
+	terminate := true
+	for i := range s.Calls {
+		terminate = terminate && s.Calls[i].Terminate
+	}
+	switch {
+	case s.stopping():
+		m.end()
+	case s.Settings.MaxFailures > 0 && s.Failures >= s.Settings.MaxFailures:
+		m.finish(Failed, "max_failures_per_run", &event.Error{Kind: "max_failures_per_run",
+			Message: strconv.Itoa(s.Failures) + " tool calls failed",
+			Hint:    "Look at the failed calls, or raise max_failures_per_run in the profile."})
+	case terminate:
+		s.Output = s.Model.Entry
+		m.endOfTurn("terminated_by_tool")
+	default:
+		m.checkpoint()
+	}
+}
+
+func errorResult(c *Call, text string) *message.Message {
+	r := message.ToolResult(c.ID, c.Name, true, message.Text(text))
+	return &r
+}
