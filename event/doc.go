@@ -4,8 +4,10 @@
 // # Ordering
 //
 // Events of one run are totally ordered by [Event.Seq], which rises by at least
-// one from event to event. An event that is published has been committed, or is
-// a delta of text that the next commit will contain. Deltas are numbered by
+// one from event to event. What decides something (a step, a call's start and
+// end, a checkpoint, the end) is published after the commit that contains it.
+// What is merely under way (deltas, tool input, output and progress) is published
+// as it comes and is part of a later commit. Deltas are numbered by
 // position: a delta whose text has n bytes and ends at Seq covers the numbers
 // Seq-n+1 to Seq. A stored delta may therefore stand for many live ones, and a
 // reader who has seen part of it is given exactly the rest (see [After]).

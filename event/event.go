@@ -90,30 +90,6 @@ type wire struct {
 // TimeLayout is the form of "ts" on the wire: RFC 3339 in UTC with milliseconds.
 const TimeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// MarshalJSON writes the wire form.
-func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
-
-// AppendJSON appends the wire form to b.
-func (e Event) AppendJSON(b []byte) ([]byte, error) {
-	b = fmt.Appendf(b, `{"v":%d,"run_id":%q,"seq":%d,"ts":"`, Version, e.RunID, e.Seq)
-	b = time.UnixMilli(e.Time).UTC().AppendFormat(b, TimeLayout)
-	b = fmt.Appendf(b, `","type":%q,"step":%d,"data":`, string(e.Type), e.Step)
-	b, err := AppendData(b, e.Data)
-	return append(b, '}'), err
-}
-
-// AppendData appends the JSON of a payload; nil becomes {}.
-func AppendData(b []byte, data any) ([]byte, error) {
-	switch d := data.(type) {
-	case nil:
-		return append(b, '{', '}'), nil
-	case json.RawMessage:
-		return append(b, d...), nil
-	}
-	raw, err := json.Marshal(data)
-	return append(b, raw...), err
-}
-
 // UnmarshalJSON reads the wire form. Data becomes the typed payload where the
 // type is known, and a json.RawMessage where it is not.
 func (e *Event) UnmarshalJSON(b []byte) error {

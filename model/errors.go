@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"agentd/message"
 )
 
 // Class says what an error of a model call means for the run.
@@ -50,7 +52,10 @@ type Error struct {
 	// RetryAfter is how long the provider asked to wait; 0 if it did not say.
 	RetryAfter time.Duration
 	RequestID  string
-	Err        error
+	// Usage is what the provider had counted when the call failed, because a
+	// failed call may have to be paid too; nil if it had counted nothing.
+	Usage *message.Usage
+	Err   error
 }
 
 // Error names provider, status and message.

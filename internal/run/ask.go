@@ -15,7 +15,6 @@ func (m *machine) ask(c *Call, kind, prompt string, schema json.RawMessage, expi
 	c.Phase = CallAsked
 	c.Interrupt = s.RunID + ".i" + strconv.Itoa(s.Asked)
 	c.InterruptKind = kind
-	c.Amended = false
 	m.write(OpenInterrupt{ID: c.Interrupt, Kind: kind, CallID: c.ID, Name: c.Name, Prompt: prompt, Schema: schema, Expires: expires})
 	m.tell(event.CheckpointRequired, &event.Checkpoint{InterruptID: c.Interrupt, Kind: kind, Prompt: prompt, Schema: schema,
 		ToolCall: &event.Tool{ToolCallID: c.ID, Name: c.Name}})
@@ -47,7 +46,9 @@ func (m *machine) answered(in Answered) error {
 	var result *message.Message
 	switch c.InterruptKind + " " + in.Decision {
 	case "approval approve":
-		c.Amended = in.Amended
+		if in.Amended {
+			c.Amended, c.AmendedBy = true, c.Interrupt
+		}
 		c.Phase = CallReady
 	case "uncertain retry":
 		c.Phase = CallReady

@@ -47,16 +47,12 @@ func (m *machine) stopBatch(reason string) {
 	s := &m.State
 	running := false
 	for i := range s.Calls {
-		c := &s.Calls[i]
-		switch c.Phase {
+		switch s.Calls[i].Phase {
 		case CallPlanned:
 			// Its verdict is on the way and will settle it.
 			running = true
-		case CallAsked:
-			m.closeInterrupt(c, reason)
-			m.settle(i, errorResult(c, "Not executed: "+reason), false)
-		case CallReady:
-			m.settle(i, errorResult(c, "Not executed: "+reason), false)
+		case CallAsked, CallReady:
+			m.drop(i, reason, "Not executed: "+reason)
 		case CallRunning:
 			running = true
 		}
@@ -74,6 +70,35 @@ func (m *machine) deadline() error {
 	s.Deadline = 0
 	s.StopReason = "max_run_time"
 	return m.stop("the run took longer than max_run_time_seconds")
+}
+
+// aborted ends the run at once. Open effects are told to end and nobody waits
+// for them; calls that ran get a result that says so.
+func (m *machine) aborted(in Aborted) error {
+	s := &m.State
+	if s.Status.Ended() {
+		return m.illegal("the run has ended")
+	}
+	if s.Phase != PhaseQueued && s.Phase != PhaseRetry {
+		m.do(StopEffects{Reason: in.Message})
+	}
+	s.StopReason = in.Reason
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		if c.Phase == CallDone || s.Phase != PhaseTools {
+			continue
+		}
+		text := "Not executed: " + in.Message
+		if c.Phase == CallRunning {
+			text = "The run ended while this call ran; it may have happened."
+		}
+		if c.Phase == CallAsked {
+			m.closeInterrupt(c, in.Message)
+		}
+		m.settle(i, errorResult(c, text), false)
+	}
+	m.finish(Failed, in.Reason, &event.Error{Kind: in.Reason, Message: in.Message, Hint: in.Hint})
+	return nil
 }
 
 // failBatch ends the run because of one call, after the others have ended.

@@ -2,21 +2,23 @@ package run
 
 import "agentd/event"
 
-// checkpoint is the place between two steps: cancel, steering, limits, then the
-// next model call.
+// checkpoint is the place between two steps: cancel, limits, steering, then the
+// next model call. The limit of tool calls comes before steering, because no
+// message lifts it: one that no model would read goes back to its sender. The
+// limit of steps comes after it, because it is counted per user message.
 func (m *machine) checkpoint() {
 	s := &m.State
 	if s.stopping() {
 		m.end()
 		return
 	}
+	if s.Settings.MaxToolCalls > 0 && s.ToolCalls > s.Settings.MaxToolCalls {
+		m.finish(Completed, "max_tool_calls", nil)
+		return
+	}
 	m.drain(&s.Steering)
 	if s.Settings.MaxSteps > 0 && s.TurnSteps >= s.Settings.MaxSteps {
 		m.finish(Completed, "max_steps", nil)
-		return
-	}
-	if s.Settings.MaxToolCalls > 0 && s.ToolCalls > s.Settings.MaxToolCalls {
-		m.finish(Completed, "max_tool_calls", nil)
 		return
 	}
 	s.Step++

@@ -23,7 +23,8 @@
 //  4. At any moment a live run has an open effect, waits for a person, or is
 //     queued: it is never stuck.
 //  5. Every tool call of a committed reply gets exactly one result entry, in
-//     source order along the parent chain, whatever order calls end in.
+//     source order along the parent chain, whatever order calls end in; only
+//     calls handed back to the client have none.
 //  6. Every effect is emitted after the write that reserves the ids of its result.
 //  7. A tool call of a reply that was cut by its length is never executed.
 //  8. A call starts only after every call of its batch has its verdict; in a

@@ -54,6 +54,8 @@ type SpawnChild struct {
 	CallID string `json:"call"`
 	Child  string `json:"child"`
 	Step   int    `json:"step"`
+	// Interrupt holds the amended arguments, if not empty.
+	Interrupt string `json:"interrupt,omitempty"`
 }
 
 // Sleep waits → TimerFired. A second Sleep of the same id replaces the first.

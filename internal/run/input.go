@@ -84,7 +84,8 @@ type Verdict struct {
 	CallID   string   `json:"call"`
 	Decision Decision `json:"decision"`
 	Reason   string   `json:"reason,omitempty"`
-	// Effect, Sequential and Kind come from the tool's declaration.
+	// Effect, Sequential and ToolKind come from the tool's declaration.
+	// ToolKind is "", "ask", "spawn" or "client".
 	Effect     string `json:"effect,omitempty"`
 	Sequential bool   `json:"sequential,omitempty"`
 	ToolKind   string `json:"tool_kind,omitempty"`
@@ -149,6 +150,16 @@ type CancelRequested struct {
 	Reason string `json:"reason"`
 }
 
+// Aborted ends a run that can not go on, from outside the machine: its profile is
+// gone, or its stored conversation is unusable.
+type Aborted struct {
+	At
+	// Reason becomes the stop reason.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
 // Resumed comes first after the process that drove the run ended.
 type Resumed struct {
 	At
@@ -186,6 +197,9 @@ func (Compacted) Kind() string { return "Compacted" }
 
 // Kind implements Input.
 func (CancelRequested) Kind() string { return "CancelRequested" }
+
+// Kind implements Input.
+func (Aborted) Kind() string { return "Aborted" }
 
 // Kind implements Input.
 func (Resumed) Kind() string { return "Resumed" }

@@ -168,13 +168,24 @@ func (m *machine) compacted(in Compacted) error {
 	return nil
 }
 
+// timerFired goes on where a timer was awaited. One that fires too early (the
+// wall clock was set back, or it is left over from an earlier wait) is set again:
+// nothing else may come to move the run.
 func (m *machine) timerFired(in TimerFired) error {
 	s := &m.State
 	switch {
-	case s.Status.Ended():
-	case in.ID == TimerRetry && s.Phase == PhaseRetry && m.now >= s.Model.RetryAt:
+	case s.Status.Ended() || s.stopping():
+	case in.ID == TimerRetry && s.Phase == PhaseRetry:
+		if m.now < s.Model.RetryAt {
+			m.do(Sleep{ID: TimerRetry, Until: s.Model.RetryAt})
+			break
+		}
 		m.callModel()
-	case in.ID == TimerDeadline && s.Deadline != 0 && m.now >= s.Deadline && !s.stopping():
+	case in.ID == TimerDeadline && s.Deadline != 0:
+		if m.now < s.Deadline {
+			m.do(Sleep{ID: TimerDeadline, Until: s.Deadline})
+			break
+		}
 		return m.deadline()
 	}
 	return nil

@@ -48,27 +48,29 @@ func (m *machine) resumed(Resumed) error {
 		return nil // only people are awaited, and interrupts are durable
 	}
 	var uncertain []string
-	if s.Deadline != 0 {
-		m.do(Sleep{ID: TimerDeadline, Until: s.Deadline})
-	}
-	switch s.Phase {
-	case PhaseModel:
-		if s.stopping() {
-			m.end()
-			break
-		}
-		m.callModel()
-	case PhaseRetry:
-		m.do(Sleep{ID: TimerRetry, Until: s.Model.RetryAt})
-	case PhaseCompact:
-		m.compact()
-	case PhaseTools:
+	switch {
+	case s.Phase == PhaseTools:
 		uncertain = m.resumeCalls()
+	case s.stopping():
+		m.end()
+	case s.Phase == PhaseModel:
+		m.callModel()
+	case s.Phase == PhaseRetry:
+		m.do(Sleep{ID: TimerRetry, Until: s.Model.RetryAt})
+	case s.Phase == PhaseCompact:
+		m.compact()
+	}
+	if s.Deadline != 0 && !s.stopping() {
+		m.do(Sleep{ID: TimerDeadline, Until: s.Deadline})
 	}
 	m.Events = slices.Insert(m.Events, 0, event.Event{Type: event.RunResumed, Time: m.now, Step: s.Step,
 		Data: &event.Resumed{Reason: "restart", Uncertain: uncertain}})
 	return nil
 }
+
+// mayHaveHappened is what the model reads of a call whose outcome nobody knows
+// and nobody will find out.
+const mayHaveHappened = "agentd was restarted while this call ran; it may have happened."
 
 // resumeCalls goes on with a batch after a crash and returns the once calls of
 // which nobody knows whether they happened (invariant 11).
@@ -80,18 +82,16 @@ func (m *machine) resumeCalls() (uncertain []string) {
 			continue
 		}
 		switch {
-		case c.Kind == kindSpawn && !s.stopping():
-			m.do(SpawnChild{CallID: c.ID, Child: c.Child, Step: s.Step})
 		case s.stopping():
-			m.settle(i, errorResult(c, "Cancelled: agentd was restarted while this call ran; it may have happened."), false)
-		case c.Effect != effectOnce && c.Kind == "":
+			m.fail(i, "Cancelled: "+mayHaveHappened)
+		case c.Kind == kindSpawn, c.Effect != effectOnce && c.Kind == "":
 			m.callTool(c)
 		case s.Settings.Autonomous:
 			uncertain = append(uncertain, c.ID)
-			m.settle(i, errorResult(c, "agentd was restarted while this call ran. It may or may not have happened, and it was not run again. Check before you repeat it."), false)
+			m.fail(i, "agentd was restarted while this call ran. It may or may not have happened, and it was not run again. Check before you repeat it.")
 		default:
 			uncertain = append(uncertain, c.ID)
-			m.ask(c, "uncertain", "agentd was restarted while "+c.Name+" ran. It may have happened. Retry it, skip it, or mark it done?", nil, 0)
+			m.ask(c, kindUncertain, "agentd was restarted while "+c.Name+" ran. It may have happened. Retry it, skip it, or mark it done?", nil, 0)
 		}
 	}
 	for i := range s.Calls {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -39,6 +40,10 @@ const (
 	PhaseTools   Phase = "tools"   // a batch of tool calls is open
 	PhaseEnded   Phase = "ended"
 )
+
+// StopClientTools is the stop reason of a run that ended because the model called
+// tools that the run's client performs. Their calls have no results.
+const StopClientTools = "client_tool_calls"
 
 // Settings are captured when the run starts; a change of the profile does not
 // reach a run under way. Zero limits mean no limit.
@@ -169,11 +174,12 @@ type Call struct {
 	// Interrupt is the open or answered interrupt, InterruptKind its kind.
 	Interrupt     string `json:"interrupt,omitempty"`
 	InterruptKind string `json:"interrupt_kind,omitempty"`
-	// Amended is whether the person changed the arguments; they are in the
-	// interrupt.
-	Amended   bool `json:"amended,omitempty"`
-	Terminate bool `json:"terminate,omitempty"`
-	IsError   bool `json:"is_error,omitempty"`
+	// Amended is whether a person changed the arguments; they are in the
+	// interrupt AmendedBy, also when the call has a later one.
+	Amended   bool   `json:"amended,omitempty"`
+	AmendedBy string `json:"amended_by,omitempty"`
+	Terminate bool   `json:"terminate,omitempty"`
+	IsError   bool   `json:"is_error,omitempty"`
 }
 
 // New returns the state of a run that has not started.
@@ -183,14 +189,17 @@ func New(runID, sessionID string) State {
 
 // Encode gives the stored form.
 func (s *State) Encode() []byte {
-	b, err := json.Marshal(s)
-	if err != nil {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // no browser reads it, and the trail is full of ">"
+	if err := enc.Encode(s); err != nil {
 		panic("run: a state is always JSON: " + err.Error())
 	}
-	return b
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// Decode reads the stored form. A state of a later version is an error.
+// Decode reads the stored form. A state of a later version is an error, and so
+// is one that no machine wrote: Step relies on what it finds in a state.
 func Decode(b []byte) (State, error) {
 	var s State
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -200,7 +209,37 @@ func Decode(b []byte) (State, error) {
 		return State{}, &IllegalError{Reason: "the stored state has version " + strconv.Itoa(s.Version) +
 			", this agentd knows " + strconv.Itoa(StateVersion) + ": use the newer agentd"}
 	}
+	if what := s.damage(); what != "" {
+		return State{}, &IllegalError{Reason: "the stored state is damaged: " + what}
+	}
 	return s, nil
+}
+
+// damage says what makes a state unusable, or "".
+func (s *State) damage() string {
+	switch {
+	case s.Version < 1:
+		return "version " + strconv.Itoa(s.Version)
+	case !slices.Contains([]Status{Queued, Running, Paused, Completed, Failed, Cancelled}, s.Status):
+		return "status " + strconv.Quote(string(s.Status))
+	case !slices.Contains([]Phase{PhaseQueued, PhaseModel, PhaseRetry, PhaseCompact, PhaseTools, PhaseEnded}, s.Phase):
+		return "phase " + strconv.Quote(string(s.Phase))
+	case (s.Status == Queued) != (s.Phase == PhaseQueued), s.Status.Ended() != (s.Phase == PhaseEnded),
+		s.Status == Paused && s.Phase != PhaseTools:
+		return "status " + string(s.Status) + " in phase " + string(s.Phase)
+	case s.Status != Running && s.Status != Paused:
+		return ""
+	case s.Model == nil || s.Model.Attempt < 1:
+		return "there is no model call"
+	case s.Phase == PhaseTools && len(s.Calls) == 0:
+		return "there are no calls"
+	}
+	for i := range s.Calls {
+		if c := &s.Calls[i]; !slices.Contains([]CallPhase{CallPlanned, CallReady, CallRunning, CallAsked, CallDone}, c.Phase) {
+			return "call " + strconv.Quote(c.ID) + " in phase " + strconv.Quote(string(c.Phase))
+		}
+	}
+	return ""
 }
 
 // clone copies what Step may change, so that the caller's state stays as it was.
@@ -218,6 +257,10 @@ func (s *State) clone() State {
 }
 
 const digits = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// NextEntry makes the next entry id of the base, for who writes entries besides
+// the machine.
+func (s *State) NextEntry() string { return s.nextEntry() }
 
 // nextEntry makes the next entry id: the base and four digits that sort.
 func (s *State) nextEntry() string {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"agentd/event"
@@ -67,6 +68,8 @@ func Step(s State, in Input) (Transition, error) {
 		err = m.compacted(in)
 	case CancelRequested:
 		err = m.cancelRequested(in)
+	case Aborted:
+		err = m.aborted(in)
 	case Resumed:
 		err = m.resumed(in)
 	default:
@@ -76,11 +79,27 @@ func Step(s State, in Input) (Transition, error) {
 		return Transition{}, err
 	}
 	m.settleStatus()
-	m.State.Trail = append(m.State.Trail, fmt.Sprintf("%s:%s>%s", in.Kind(), from, m.State.Phase))
-	if n := len(m.State.Trail); n > trailLength {
-		m.State.Trail = m.State.Trail[n-trailLength:]
-	}
+	m.note(from)
 	return m.Transition, nil
+}
+
+// note adds the transition to the trail: "ModelDone:model>tools". A repetition is
+// counted, "Verdict:tools*3", so that a burst does not push out what led to it.
+func (m *machine) note(from Phase) {
+	s := &m.State
+	step := m.in.Kind() + ":" + string(from)
+	if s.Phase != from {
+		step += ">" + string(s.Phase)
+	}
+	n := len(s.Trail)
+	if n > 0 {
+		if last, times, _ := strings.Cut(s.Trail[n-1], "*"); last == step {
+			k, _ := strconv.Atoi(times) // no number: it happened once
+			s.Trail[n-1] = step + "*" + strconv.Itoa(max(k, 1)+1)
+			return
+		}
+	}
+	s.Trail = append(s.Trail[max(0, n-trailLength+1):], step)
 }
 
 func (m *machine) illegal(format string, args ...any) error {
@@ -105,10 +124,11 @@ func (m *machine) settleStatus() {
 	waiting := s.Phase == PhaseTools
 	asked := false
 	for i := range s.Calls {
-		switch s.Calls[i].Phase {
-		case CallAsked:
+		switch c := &s.Calls[i]; {
+		case c.Phase == CallAsked:
 			asked = true
-		case CallDone:
+		case c.Phase == CallDone:
+		case c.Phase == CallReady && c.Kind == kindClient: // nothing runs for it here
 		default:
 			waiting = false
 		}

@@ -11,7 +11,13 @@ import (
 const (
 	kindAsk    = "ask"
 	kindSpawn  = "spawn"
-	effectOnce = "once"
+	kindClient = "client"
+
+	kindUncertain = "uncertain" // of an interrupt: the call may have happened
+
+	effectRead       = "read"
+	effectIdempotent = "idempotent"
+	effectOnce       = "once"
 )
 
 // planCalls plans the calls of a reply and reserves the ids of their results.
@@ -61,8 +67,8 @@ func (m *machine) verdict(in Verdict) error {
 		return m.illegal("call %q is judged before the one ahead of it", in.CallID)
 	}
 	c.Effect, c.Sequential, c.Kind = in.Effect, in.Sequential, in.ToolKind
-	if c.Effect == "" {
-		c.Effect = effectOnce
+	if c.Effect != effectRead && c.Effect != effectIdempotent {
+		c.Effect = effectOnce // what nobody declared safe is not
 	}
 	over := s.Settings.MaxToolCalls > 0 && s.ToolCalls-len(s.Calls)+i >= s.Settings.MaxToolCalls
 	switch {
@@ -104,19 +110,18 @@ func (m *machine) advance() {
 			return // preflight is not over
 		}
 	}
+	if m.handBack() {
+		return
+	}
 	skip := s.Settings.SkipRest && len(s.Steering) > 0
 	for i := range s.Calls {
 		c := &s.Calls[i]
 		switch {
-		case (c.Phase == CallReady || c.Phase == CallAsked) && (skip || s.stopping()):
-			reason := "Skipped because of a new message."
-			if s.stopping() {
-				reason = "Not executed: the run is ending."
-			}
-			if c.Phase == CallAsked {
-				m.closeInterrupt(c, reason)
-			}
-			m.settle(i, errorResult(c, reason), false)
+		case (c.Phase == CallReady || c.Phase == CallAsked) && s.stopping():
+			m.drop(i, "the run is ending", "Not executed: the run is ending.")
+		case (c.Phase == CallReady || c.Phase == CallAsked) && skip:
+			m.drop(i, "skipped because of a new message", "Skipped because of a new message.")
+			s.Failures-- // the person's choice, not the tool's failure
 		case c.Phase == CallReady && !(sequential && running):
 			running = true
 			m.start(c)
@@ -126,6 +131,39 @@ func (m *machine) advance() {
 	if !open {
 		m.batchDone()
 	}
+}
+
+// handBack ends the run when the whole batch is for the client that started it,
+// who performs the calls and comes back with the results. In a mixed batch the
+// client's calls fail and ask to be made alone: a client never sees the results
+// of the server's tools, so handing back half a batch would lose the other half.
+func (m *machine) handBack() bool {
+	s := &m.State
+	client, waiting := 0, 0
+	for i := range s.Calls {
+		switch c := &s.Calls[i]; {
+		case c.Kind == kindClient && c.Phase == CallReady:
+			client++
+		case c.Kind == kindClient && c.Phase == CallAsked:
+			waiting++
+		}
+	}
+	switch {
+	case client == 0 || s.stopping():
+		return false
+	case client+waiting == len(s.Calls) && waiting > 0 && !(s.Settings.SkipRest && len(s.Steering) > 0):
+		return true // a person's word comes first
+	case client == len(s.Calls):
+		s.Output = s.Model.Entry
+		m.finish(Completed, StopClientTools, nil)
+		return true
+	}
+	for i := range s.Calls {
+		if c := &s.Calls[i]; c.Kind == kindClient && c.Phase == CallReady {
+			m.fail(i, "Not executed: "+c.Name+" runs on the client and can not share a reply with other tools. Call it again, alone.")
+		}
+	}
+	return false
 }
 
 func (m *machine) start(c *Call) {
@@ -138,18 +176,18 @@ func (m *machine) start(c *Call) {
 			c.Child = s.RunID + ".c" + strconv.Itoa(s.Children)
 		}
 		m.tell(event.SubagentStarted, &event.Subagent{RunID: c.Child, ToolCallID: c.ID})
-		m.do(SpawnChild{CallID: c.ID, Child: c.Child, Step: s.Step})
-		return
 	}
 	m.callTool(c)
 }
 
+// callTool emits the effect of a call that runs, the same one each time.
 func (m *machine) callTool(c *Call) {
-	e := CallTool{CallID: c.ID, Name: c.Name, Effect: c.Effect, Key: m.State.Key(c.ID), Step: m.State.Step}
-	if c.Amended {
-		e.Interrupt = c.Interrupt
+	s := &m.State
+	if c.Kind == kindSpawn {
+		m.do(SpawnChild{CallID: c.ID, Child: c.Child, Step: s.Step, Interrupt: c.AmendedBy})
+		return
 	}
-	m.do(e)
+	m.do(CallTool{CallID: c.ID, Name: c.Name, Effect: c.Effect, Key: s.Key(c.ID), Step: s.Step, Interrupt: c.AmendedBy})
 }
 
 func (m *machine) toolDone(in ToolDone) error {
@@ -193,6 +231,20 @@ func (m *machine) fail(i int, reason string) {
 	c := &m.State.Calls[i]
 	m.tell(event.ToolFailed, &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: reason})
 	m.settle(i, errorResult(c, reason), false)
+}
+
+// drop settles a call that is not started, or not again, and closes its
+// interrupt. Of a call that may have happened before a crash it says so.
+func (m *machine) drop(i int, reason, result string) {
+	c := &m.State.Calls[i]
+	if c.Phase == CallAsked {
+		m.closeInterrupt(c, reason)
+	}
+	if c.InterruptKind == kindUncertain {
+		m.fail(i, mayHaveHappened)
+		return
+	}
+	m.settle(i, errorResult(c, result), false)
 }
 
 // settle gives a call its result and moves the leaf as far as there is no gap.

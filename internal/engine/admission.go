@@ -1,0 +1,56 @@
+package engine
+
+import "sync"
+
+// slots bounds how many runs execute at the same time.
+type slots struct {
+	mu      sync.Mutex
+	free    int
+	waiting []*driver
+}
+
+// take gives the driver a slot, or lines it up to be woken when one is free.
+func (s *slots) take(d *driver) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d.slot || d.row.ParentID != "" {
+		return true // a parent that waits for its child must not starve it
+	}
+	if s.free > 0 {
+		s.free--
+		d.slot = true
+		return true
+	}
+	for _, w := range s.waiting {
+		if w == d {
+			return false
+		}
+	}
+	s.waiting = append(s.waiting, d)
+	return false
+}
+
+// give takes the driver's slot back, and its place in the line.
+func (s *slots) give(d *driver) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, w := range s.waiting {
+		if w == d {
+			s.waiting = append(s.waiting[:i:i], s.waiting[i+1:]...)
+			break
+		}
+	}
+	if !d.slot {
+		return
+	}
+	d.slot = false
+	s.free++
+	if len(s.waiting) > 0 {
+		next := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		select {
+		case next.wake <- struct{}{}:
+		default:
+		}
+	}
+}

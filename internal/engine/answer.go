@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"agentd/event"
+	"agentd/fault"
+	"agentd/internal/run"
+	"agentd/internal/store"
+)
+
+// Answer answers an open interrupt. It can be answered once; a second answer is
+// a conflict that says what the first one was.
+func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView, error) {
+	row, err := e.findInterrupt(ctx, &req)
+	if err != nil {
+		return nil, err
+	}
+	in := run.Answered{At: run.At{Now: e.now()}, Interrupt: row.ID, Decision: req.Decision, Reason: req.Reason}
+	change := store.InterruptChange{ID: row.ID, InterruptAnswer: store.InterruptAnswer{Status: "answered",
+		Answer: req.Answer, Reason: req.Reason, AnsweredBy: req.By, Answered: in.Now}}
+	if err := e.complete(ctx, &in, &change, row, &req); err != nil {
+		return nil, err
+	}
+	change.Decision = in.Decision
+	err = e.send(ctx, Ref{req.Tenant, row.RunID}, in, func(tx *store.Tx) { tx.Answers = append(tx.Answers, change) })
+	if err != nil {
+		// Somebody may have been faster.
+		if now, err2 := e.store.Interrupt(ctx, req.Tenant, row.ID); err2 == nil && now.Status != "open" {
+			return nil, answeredAlready(now)
+		}
+		return nil, err
+	}
+	return e.Interrupt(ctx, Ref{req.Tenant, row.ID})
+}
+
+// findInterrupt finds the one that is answered.
+func (e *Engine) findInterrupt(ctx context.Context, req *AnswerRequest) (*store.Interrupt, error) {
+	if req.Tenant == "" {
+		req.Tenant = store.DefaultTenant
+	}
+	if req.Interrupt == "" {
+		if _, err := e.store.Run(ctx, req.Tenant, req.Run); err != nil {
+			return nil, notFound("run", req.Run, err)
+		}
+		open, err := e.store.Interrupts(ctx, req.Tenant, store.InterruptFilter{Status: "open", RunID: req.Run})
+		if err != nil {
+			return nil, internal("engine.Answer", err)
+		}
+		switch len(open) {
+		case 0:
+			return nil, e.nothingOpen(ctx, req)
+		case 1:
+			return open[0], nil
+		}
+		ids := make([]string, len(open))
+		for i := range open {
+			ids[i] = open[i].ID
+		}
+		return nil, &fault.Error{Kind: fault.Conflict, Field: "interrupt_id",
+			Err:  fmt.Errorf("%d interrupts are open: %s", len(open), strings.Join(ids, ", ")),
+			Hint: "Name the one that you answer as interrupt_id."}
+	}
+	row, err := e.store.Interrupt(ctx, req.Tenant, req.Interrupt)
+	if err != nil || (req.Run != "" && row.RunID != req.Run && row.RootID != req.Run) {
+		if err == nil {
+			err = store.ErrNotFound
+		}
+		return nil, notFound("interrupt", req.Interrupt, err)
+	}
+	if row.Status != "open" {
+		return nil, answeredAlready(row)
+	}
+	return row, nil
+}
+
+func (e *Engine) nothingOpen(ctx context.Context, req *AnswerRequest) error {
+	all, err := e.store.Interrupts(ctx, req.Tenant, store.InterruptFilter{RunID: req.Run})
+	if err == nil && len(all) > 0 {
+		return answeredAlready(all[len(all)-1])
+	}
+	return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s does not wait for an answer", req.Run)}
+}
+
+func answeredAlready(row *store.Interrupt) error {
+	what := row.Status
+	if row.Decision != "" {
+		what += ": " + row.Decision
+	}
+	if row.AnsweredBy != "" {
+		what += " by " + row.AnsweredBy
+	}
+	return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("interrupt %s is no longer open (%s at %s)", row.ID, what, timestamp(row.Answered)),
+		Hint: "An interrupt can be answered once."}
+}
+
+// complete fills the answer in by the interrupt's kind and checks it.
+func (e *Engine) complete(ctx context.Context, in *run.Answered, change *store.InterruptChange, row *store.Interrupt, req *AnswerRequest) error {
+	bad := func(field, format string, args ...any) error {
+		return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf(format, args...)}
+	}
+	allowed := map[string][]string{"approval": {"approve", "reject"}, "question": {"answer", "reject"}, "uncertain": {"retry", "skip", "done"}}[row.Kind]
+	if in.Decision == "" && row.Kind == "question" && len(req.Answer) > 0 {
+		in.Decision = "answer"
+	}
+	ok := false
+	for _, d := range allowed {
+		ok = ok || d == in.Decision
+	}
+	switch {
+	case !ok:
+		return bad("decision", "%q does not answer an interrupt of kind %s: use %s", in.Decision, row.Kind, strings.Join(allowed, ", "))
+	case len(req.Args) > 0 && in.Decision != "approve":
+		return bad("args", "arguments can only be amended with decision approve")
+	case in.Decision == "answer" && len(req.Answer) == 0:
+		return bad("answer", "the question needs an answer")
+	case len(req.Answer) > 0 && !json.Valid(req.Answer):
+		return bad("answer", "it is not JSON")
+	}
+	if len(req.Args) > 0 {
+		args, err := e.amendment(ctx, row, req)
+		if err != nil {
+			return err
+		}
+		in.Amended, change.Answer = true, args
+	}
+	if err := json.Unmarshal(req.Answer, &in.Text); err != nil {
+		in.Text = string(req.Answer)
+	}
+	return nil
+}
+
+// amendment validates the arguments that a person wrote as if the model had.
+func (e *Engine) amendment(ctx context.Context, row *store.Interrupt, req *AnswerRequest) (json.RawMessage, error) {
+	r, err := e.store.Run(ctx, req.Tenant, row.RunID)
+	if err != nil {
+		return nil, notFound("run", row.RunID, err)
+	}
+	agent, err := e.agentOf(ctx, req.Tenant, r)
+	if err != nil {
+		return nil, err
+	}
+	var sp spec
+	var call event.Tool
+	if err := errors.Join(json.Unmarshal(r.Spec, &sp), json.Unmarshal(row.ToolCall, &call)); err != nil {
+		return nil, internal("engine.Answer", err)
+	}
+	box, err := newToolbox(agent, &sp.Overrides, r.Mode == Autonomous)
+	if err != nil {
+		return nil, internal("engine.Answer", err)
+	}
+	box.prepared = map[string]json.RawMessage{}
+	args, err := box.amend(row.CallID, call.Name, req.Args)
+	if err != nil {
+		return nil, &fault.Error{Kind: fault.Invalid, Field: "args", Err: err}
+	}
+	return args, nil
+}
+
+// amended gives the arguments that a person approved.
+func (e *Engine) amended(ctx context.Context, ref Ref) (json.RawMessage, error) {
+	row, err := e.store.Interrupt(ctx, ref.Tenant, ref.ID)
+	if err != nil {
+		return nil, fmt.Errorf("the approved arguments can not be read: %w", err)
+	}
+	return row.Answer, nil
+}
+
+// Interrupts lists interrupts by status ("" for all) and run ("" for all).
+func (e *Engine) Interrupts(ctx context.Context, tenant, status, runID string) ([]*InterruptView, error) {
+	rows, err := e.store.Interrupts(ctx, tenant, store.InterruptFilter{Status: status, RunID: runID})
+	if err != nil {
+		return nil, internal("engine.Interrupts", err)
+	}
+	views := make([]*InterruptView, len(rows))
+	for i, row := range rows {
+		views[i] = e.interruptView(ctx, tenant, row)
+	}
+	return views, nil
+}
+
+// Interrupt gives one interrupt.
+func (e *Engine) Interrupt(ctx context.Context, ref Ref) (*InterruptView, error) {
+	row, err := e.store.Interrupt(ctx, ref.Tenant, ref.ID)
+	if err != nil {
+		return nil, notFound("interrupt", ref.ID, err)
+	}
+	return e.interruptView(ctx, ref.Tenant, row), nil
+}
+
+func (e *Engine) interruptView(ctx context.Context, tenant string, row *store.Interrupt) *InterruptView {
+	v := &InterruptView{ID: row.ID, RunID: row.RunID, SessionID: row.SessionID, Kind: row.Kind, Status: row.Status, Prompt: row.Prompt,
+		Schema: row.Schema, Decision: row.Decision, Reason: row.Reason, Answer: row.Answer,
+		CreatedAt: timestamp(row.Created), AnsweredAt: timestamp(row.Answered), ExpiresAt: timestamp(row.Expires)}
+	var call event.Tool
+	if len(row.ToolCall) > 0 && json.Unmarshal(row.ToolCall, &call) == nil {
+		h := hydrator{}
+		_, agent := h.run(ctx, e, tenant, row.RunID)
+		call.Args = agent.redact(call.Name, call.Args)
+		v.ToolCall = &call
+	}
+	return v
+}

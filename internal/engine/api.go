@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"encoding/json"
+
+	"agentd/event"
+	"agentd/message"
+)
+
+// Ref names a run, a session or an interrupt of a tenant.
+type Ref struct{ Tenant, ID string }
+
+// Modes of a run.
+const (
+	Interactive = "interactive"
+	Autonomous  = "autonomous"
+)
+
+// WhenBusy says what a new run does when its session has an active one.
+type WhenBusy string
+
+// The choices. The empty value is Enqueue.
+const (
+	Enqueue   WhenBusy = "enqueue"   // wait for its turn
+	Reject    WhenBusy = "reject"    // fail with kind conflict
+	Steer     WhenBusy = "steer"     // hand the input to the active run instead
+	Interrupt WhenBusy = "interrupt" // cancel the active run, then run
+)
+
+// StartRequest starts a run.
+type StartRequest struct {
+	Tenant string
+	// Profile is "name" or "name@version"; empty is the default profile.
+	Profile string
+	// Input is what the user says. It may be empty if History is not.
+	Input []message.Block
+	// History is written to the session ahead of Input: the messages of a
+	// client that keeps its own history. Only for new sessions.
+	History []message.Message
+	// SessionID continues a session; empty makes a new one.
+	SessionID string
+	// Ephemeral keeps the session out of listings.
+	Ephemeral bool
+	Mode      string // Interactive (also ""), Autonomous
+	WhenBusy  WhenBusy
+	// Context is free-form data that the prompt shows to the model.
+	Context  json.RawMessage
+	Metadata json.RawMessage
+	// Overrides narrow the profile for this run.
+	Overrides Overrides
+	// IdempotencyKey makes a repetition return the first run. A different
+	// request under the same key is a conflict.
+	IdempotencyKey string
+}
+
+// Overrides narrow a profile for one run. Zero values change nothing; limits can
+// be lowered, never raised.
+type Overrides struct {
+	MaxSteps          int      `json:"max_steps,omitempty"`
+	MaxToolCalls      int      `json:"max_tool_calls,omitempty"`
+	MaxRunTimeSeconds int      `json:"max_run_time_seconds,omitempty"`
+	MaxOutputTokens   int      `json:"max_output_tokens,omitempty"`
+	Temperature       *float64 `json:"temperature,omitempty"`
+	TopP              *float64 `json:"top_p,omitempty"`
+	Stop              []string `json:"stop,omitempty"`
+	// System is appended to the system prompt.
+	System string `json:"system,omitempty"`
+	// NoTools removes every tool: a one-shot answer.
+	NoTools bool `json:"no_tools,omitempty"`
+	// JSON asks for a JSON answer, of Schema if it is set.
+	JSON   bool            `json:"json,omitempty"`
+	Schema json.RawMessage `json:"schema,omitempty"`
+	// ClientTools are declared by the client and handed back to it: a call of
+	// one ends the run with stop reason "client_tool_calls".
+	ClientTools []ClientTool `json:"client_tools,omitempty"`
+	// ToolChoice is "", "none", "required" or a tool's name.
+	ToolChoice string `json:"tool_choice,omitempty"`
+	Thinking   string `json:"thinking,omitempty"`
+}
+
+// ClientTool is a tool that the client of a run performs.
+type ClientTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+}
+
+// Run is a run as clients see it.
+type Run struct {
+	ID             string           `json:"run_id"`
+	SessionID      string           `json:"session_id"`
+	RootID         string           `json:"root_run_id"`
+	ParentID       string           `json:"parent_run_id,omitempty"`
+	Profile        string           `json:"profile"`
+	ProfileVersion string           `json:"profile_version,omitempty"`
+	Mode           string           `json:"mode"`
+	Status         string           `json:"status"`
+	StopReason     string           `json:"stop_reason,omitempty"`
+	Output         string           `json:"output,omitempty"`
+	Steps          int              `json:"steps"`
+	Usage          message.Usage    `json:"usage"`
+	Interrupts     []*InterruptView `json:"interrupts,omitempty"`
+	ToolCalls      []message.Block  `json:"tool_calls,omitempty"` // client tool calls, when the run ended for them
+	Error          *event.Error     `json:"error,omitempty"`
+	Metadata       json.RawMessage  `json:"metadata,omitempty"`
+	CreatedAt      string           `json:"created_at"`
+	StartedAt      string           `json:"started_at,omitempty"`
+	EndedAt        string           `json:"ended_at,omitempty"`
+	LastSeq        int64            `json:"last_seq"`
+}
+
+// InterruptView is an interrupt as clients see it.
+type InterruptView struct {
+	ID         string          `json:"interrupt_id"`
+	RunID      string          `json:"run_id"`
+	SessionID  string          `json:"session_id"`
+	Kind       string          `json:"kind"`
+	Status     string          `json:"status"`
+	Prompt     string          `json:"prompt"`
+	Schema     json.RawMessage `json:"schema,omitempty"`
+	ToolCall   *event.Tool     `json:"tool_call,omitempty"`
+	Decision   string          `json:"decision,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
+	Answer     json.RawMessage `json:"answer,omitempty"`
+	CreatedAt  string          `json:"created_at"`
+	AnsweredAt string          `json:"answered_at,omitempty"`
+	ExpiresAt  string          `json:"expires_at,omitempty"`
+}
+
+// AnswerRequest answers an interrupt: of a run (Interrupt empty: the only open
+// one) or by its own id (Run empty).
+type AnswerRequest struct {
+	Tenant    string
+	Run       string
+	Interrupt string
+	// Decision is approve or reject; for an uncertain call retry, skip or
+	// done. Empty with an Answer means the question is answered.
+	Decision string
+	// Args are amended arguments of an approved call; they are validated.
+	Args json.RawMessage
+	// Answer is the answer to a question, text or JSON.
+	Answer json.RawMessage
+	Reason string
+	By     string
+}
+
+// SessionView is a session as clients see it.
+type SessionView struct {
+	ID        string          `json:"session_id"`
+	Title     string          `json:"title,omitempty"`
+	Leaf      string          `json:"leaf,omitempty"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+	CreatedAt string          `json:"created_at"`
+	UpdatedAt string          `json:"updated_at"`
+}
+
+// EntryView is an entry of a session as clients see it.
+type EntryView struct {
+	ID        string           `json:"id"`
+	Parent    string           `json:"parent,omitempty"`
+	Kind      string           `json:"kind"`
+	RunID     string           `json:"run_id,omitempty"`
+	CreatedAt string           `json:"created_at"`
+	Message   *message.Message `json:"message,omitempty"`
+	Data      json.RawMessage  `json:"data,omitempty"`
+}
+
+// RunFilter selects runs; zero fields select all.
+type RunFilter struct {
+	SessionID, Status, Cursor string
+	Limit                     int
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"agentd/fault"
+	"agentd/internal/run"
+	"agentd/internal/store"
+	"agentd/message"
+)
+
+// runChild starts the child run of a call, or finds it, and waits for its end. If
+// the parent's process is stopping there is no result: the next one finds the
+// child again.
+func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage) (*message.Message, bool) {
+	fail := func(err error) (*message.Message, bool) {
+		m := message.ToolResult(eff.CallID, CreateSubagent, true, message.Text("Subagent failed: "+describe(err)))
+		return &m, true
+	}
+	ref := Ref{tenant, eff.Child}
+	_, err := e.store.Run(ctx, tenant, eff.Child)
+	if errors.Is(err, store.ErrNotFound) {
+		err = e.startChild(ctx, tenant, parent, eff, args)
+	}
+	if err != nil && ctx.Err() == nil {
+		return fail(err)
+	}
+	r, err := e.Wait(ctx, ref)
+	if ctx.Err() != nil {
+		if errors.Is(context.Cause(ctx), errStopped) {
+			// The chain of cancels: the child ends first, then its parent.
+			return e.stopChild(ref, eff, fail)
+		}
+		return nil, false
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return childResult(eff, r)
+}
+
+func (e *Engine) stopChild(ref Ref, eff run.SpawnChild, fail func(error) (*message.Message, bool)) (*message.Message, bool) {
+	ctx, cancel := context.WithTimeout(e.ctx, 5*e.cfg.AbandonAfter+time.Second)
+	defer cancel()
+	if _, err := e.Cancel(ctx, ref, "its parent run was cancelled"); err != nil && fault.KindOf(err) != fault.Conflict {
+		return fail(err)
+	}
+	r, err := e.Wait(ctx, ref)
+	if err != nil {
+		return fail(err)
+	}
+	return childResult(eff, r)
+}
+
+func childResult(eff run.SpawnChild, r *Run) (*message.Message, bool) {
+	text, isError := r.Output, false
+	if r.Status != string(run.Completed) {
+		isError = true
+		text = "Subagent failed: " + r.Status
+		if r.Error != nil {
+			text += ": " + r.Error.Message
+		}
+		if r.Output != "" {
+			text += "\nIts last words: " + r.Output
+		}
+	} else if text == "" {
+		text = "(the subagent gave no answer; stop reason " + r.StopReason + ")"
+	}
+	m := message.ToolResult(eff.CallID, CreateSubagent, isError, message.Text(text))
+	details, err := json.Marshal(map[string]any{"run_id": r.ID, "session_id": r.SessionID, "status": r.Status, "usage": r.Usage})
+	if err == nil {
+		m.Details = details
+	}
+	return &m, true
+}
+
+// startChild creates the child run with a session of its own.
+func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage) error {
+	var a subagentArgs
+	if err := json.Unmarshal(args, &a); err != nil {
+		return fmt.Errorf("arguments: %w", err)
+	}
+	agent, err := e.cfg.Agents.Agent(ctx, tenant, a.Type)
+	if err != nil {
+		return err
+	}
+	req := StartRequest{Tenant: tenant, Profile: a.Type, Input: []message.Block{message.Text(a.Prompt)}, Mode: parent.Mode}
+	if err := req.validate(); err != nil {
+		return err
+	}
+	row, tx, err := e.accept(ctx, &req, agent)
+	if err != nil {
+		return err
+	}
+	// The id is the parent's to choose: a second attempt finds this run.
+	for _, in := range tx.Inputs {
+		in.RunID = eff.Child
+	}
+	row.ID, row.ParentID, row.ParentCall = eff.Child, parent.ID, eff.CallID
+	row.RootID = parent.RootID
+	if row.RootID == "" {
+		row.RootID = parent.ID
+	}
+	st := run.New(row.ID, row.SessionID)
+	row.State = st.Encode()
+	if err := e.store.Commit(ctx, tx); err != nil {
+		return internal("engine.startChild", err)
+	}
+	if e.lineUp(Ref{tenant, row.SessionID}, row.ID) {
+		e.drive(Ref{tenant, row.ID})
+	}
+	return nil
+}

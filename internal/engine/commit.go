@@ -1,0 +1,314 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"agentd/event"
+	"agentd/fault"
+	"agentd/internal/run"
+	"agentd/internal/session"
+	"agentd/internal/store"
+	"agentd/message"
+)
+
+// batch is one change of a run on its way to the store.
+type batch struct {
+	tx     *store.Tx
+	events []event.Event
+	// after is started when the change is durable.
+	after []func()
+}
+
+// committer writes a run's changes in order. While a commit is under way the
+// next changes gather and go into one commit together.
+type committer struct {
+	d *driver
+
+	mu      sync.Mutex
+	tx      *store.Tx // what has gathered
+	batches []*batchEvents
+	after   []func()
+	waiting []chan error
+	limit   int64
+	busy    bool
+	idle    *sync.Cond
+	err     error
+}
+
+func newCommitter(d *driver) *committer {
+	c := &committer{d: d}
+	c.idle = sync.NewCond(&c.mu)
+	return c
+}
+
+// commit completes a batch with the run's new state and hands it over.
+func (d *driver) commit(b *batch, it item) {
+	var opened *batchEvents
+	if len(b.events) > 0 {
+		var all []event.Event
+		opened, all = d.stream.open(b.events)
+		for _, ev := range all {
+			row, err := encodeEvent(ev, d.reply, d.calls)
+			if err != nil {
+				d.e.log.Error("an event can not be stored", "run", d.ref.ID, "type", ev.Type, "error", err)
+				continue
+			}
+			b.tx.Events = append(b.tx.Events, row)
+		}
+	}
+	limit := d.stream.last() + reserve
+	if d.state.Status.Ended() {
+		limit = d.stream.last()
+	}
+	b.tx.Runs = append(b.tx.Runs, store.RunChange{ID: d.ref.ID, RunUpdate: d.update(limit)})
+	b.tx.Fences = append(b.tx.Fences, store.Fence{RunID: d.ref.ID, Epoch: d.fence})
+	d.fence = d.row.Epoch
+	d.commits.add(b, opened, limit, it.done)
+}
+
+// update is the changing part of the run's row.
+func (d *driver) update(limit int64) store.RunUpdate {
+	s := &d.state
+	u := d.row.RunUpdate
+	u.Status, u.StopReason, u.Seq, u.State = string(s.Status), "", limit, s.Encode()
+	u.OutputEntry, u.Steps = s.Output, s.Step
+	u.Usage, _ = json.Marshal(&s.Usage)
+	if u.Started == 0 && s.Status != run.Queued {
+		u.Started = d.e.now()
+	}
+	if s.Status.Ended() {
+		u.StopReason, u.Ended = s.StopReason, d.e.now()
+	}
+	d.row.RunUpdate = u
+	return u
+}
+
+func (c *committer) add(b *batch, opened *batchEvents, limit int64, done chan error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		if done != nil {
+			done <- c.err
+		}
+		return
+	}
+	if c.tx == nil {
+		c.tx = b.tx
+	} else {
+		merge(c.tx, b.tx)
+	}
+	if opened != nil {
+		c.batches = append(c.batches, opened)
+	}
+	c.after = append(c.after, b.after...)
+	if done != nil {
+		c.waiting = append(c.waiting, done)
+	}
+	c.limit = limit
+	if !c.busy {
+		c.busy = true
+		go c.run()
+	}
+}
+
+// run commits until nothing has gathered.
+func (c *committer) run() {
+	for {
+		c.mu.Lock()
+		if c.tx == nil || c.err != nil {
+			c.busy = false
+			c.idle.Broadcast()
+			c.mu.Unlock()
+			return
+		}
+		tx, batches, after, waiting, limit := c.tx, c.batches, c.after, c.waiting, c.limit
+		c.tx, c.batches, c.after, c.waiting = nil, nil, nil, nil
+		c.mu.Unlock()
+		err := c.write(tx)
+		if err != nil {
+			c.fail(err, waiting)
+			continue
+		}
+		c.d.stream.publish(batches, limit)
+		for _, f := range after {
+			f()
+		}
+		for _, done := range waiting {
+			done <- nil
+		}
+	}
+}
+
+// commitTries is how often a commit is tried when the store fails, with
+// doubling pauses from commitPause: a full disk or a locked file may pass.
+const (
+	commitTries = 6
+	commitPause = 50 * time.Millisecond
+)
+
+func (c *committer) write(tx *store.Tx) error {
+	d := c.d
+	var err error
+	for n := range commitTries {
+		// A change that was accepted is written even if the driver is asked
+		// to leave meanwhile.
+		if err = d.e.store.Commit(context.WithoutCancel(d.ctx), tx); err == nil {
+			return nil
+		}
+		if errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrSessionBusy) {
+			return err
+		}
+		select {
+		case <-time.After(commitPause << n):
+		case <-d.ctx.Done():
+			return err
+		}
+	}
+	return err
+}
+
+// fail lets go of the run: its durable state is that of the last commit.
+func (c *committer) fail(err error, waiting []chan error) {
+	d := c.d
+	kind, hint := fault.Unavailable, "The run goes on when agentd is started again."
+	switch {
+	case errors.Is(err, store.ErrFenced):
+		kind, hint = fault.Conflict, "Another agentd drives this run."
+	case errors.Is(err, store.ErrNotFound):
+		kind, hint = fault.NotFound, ""
+	case d.ctx.Err() == nil:
+		d.e.log.Error("the store refuses a commit; the run stops here until the next start", "run", d.ref.ID, "error", err)
+		d.e.mu.Lock()
+		d.e.broken = err
+		d.e.mu.Unlock()
+	}
+	ferr := &fault.Error{Kind: kind, Err: err, Hint: hint}
+	c.mu.Lock()
+	c.err = ferr
+	waiting = append(waiting, c.waiting...)
+	c.tx, c.waiting = nil, nil
+	c.mu.Unlock()
+	for _, done := range waiting {
+		done <- ferr
+	}
+	d.stop()
+	d.stream.closeReaders()
+}
+
+func (c *committer) wait() {
+	c.mu.Lock()
+	for c.busy {
+		c.idle.Wait()
+	}
+	c.mu.Unlock()
+}
+
+func (c *committer) failed() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// merge adds a later change of the same run to a gathered one. The later state
+// of the run replaces the earlier one; only the first fence counts.
+func merge(a, b *store.Tx) {
+	a.NewSessions = append(a.NewSessions, b.NewSessions...)
+	a.NewRuns = append(a.NewRuns, b.NewRuns...)
+	a.Entries = append(a.Entries, b.Entries...)
+	a.Runs = b.Runs
+	if len(b.Leaves) > 0 {
+		a.Leaves = b.Leaves
+	}
+	a.Inputs = append(a.Inputs, b.Inputs...)
+	a.DropInputs = append(a.DropInputs, b.DropInputs...)
+	a.NewInterrupts = append(a.NewInterrupts, b.NewInterrupts...)
+	a.Answers = append(a.Answers, b.Answers...)
+	a.Events = append(a.Events, b.Events...)
+	a.Trace = append(a.Trace, b.Trace...)
+	a.Usage = append(a.Usage, b.Usage...)
+	a.Blobs = append(a.Blobs, b.Blobs...)
+}
+
+// writeTo turns a write of the machine into rows.
+func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
+	switch w := w.(type) {
+	case run.AppendMessage:
+		d.entry(tx, w.Entry, w.Parent, w.Message, now)
+	case run.AppendQueued:
+		m := d.conv.takeInput(w.Input)
+		if m == nil {
+			d.e.log.Error("a queued input is gone", "run", d.ref.ID, "input", w.Input)
+			m = &message.Message{Role: message.RoleUser, Content: []message.Block{message.Text("(the message could not be read)")}}
+		}
+		d.entry(tx, w.Entry, w.Parent, m, now)
+		tx.DropInputs = append(tx.DropInputs, store.InputRef{RunID: d.ref.ID, ID: w.Input})
+	case run.ReturnQueued:
+		for _, id := range w.Inputs {
+			tx.DropInputs = append(tx.DropInputs, store.InputRef{RunID: d.ref.ID, ID: id})
+		}
+	case run.OpenInterrupt:
+		call, _ := json.Marshal(event.Tool{ToolCallID: w.CallID, Name: w.Name, Args: d.tools.args(w.CallID)})
+		tx.NewInterrupts = append(tx.NewInterrupts, &store.Interrupt{ID: w.ID, RunID: d.ref.ID, RootID: d.rootID(), SessionID: d.row.SessionID,
+			CallID: w.CallID, Kind: w.Kind, Prompt: w.Prompt, Schema: w.Schema, ToolCall: call, Created: now, Expires: w.Expires,
+			InterruptAnswer: store.InterruptAnswer{Status: "open"}})
+	case run.CloseInterrupt:
+		tx.Answers = append(tx.Answers, store.InterruptChange{ID: w.ID,
+			InterruptAnswer: store.InterruptAnswer{Status: "cancelled", Reason: w.Reason, Answered: now}})
+	}
+	if leaf := d.state.Leaf; len(tx.Entries) > 0 {
+		tx.Leaves = []store.Leaf{{SessionID: d.row.SessionID, EntryID: leaf, Updated: now}}
+	}
+}
+
+func (d *driver) entry(tx *store.Tx, id, parent string, m *message.Message, now int64) {
+	body, err := json.Marshal(m)
+	if err != nil {
+		// Only a RawMessage that is not JSON can do this; the text is what matters.
+		c := *m
+		c.Details = nil
+		for i := range c.Content {
+			if c.Content[i].Type == message.BlockToolCall && !json.Valid(c.Content[i].Arguments) {
+				c.Content[i].Arguments = json.RawMessage("{}")
+			}
+		}
+		body, _ = json.Marshal(&c)
+		m = &c
+	}
+	tx.Entries = append(tx.Entries, &store.Entry{SessionID: d.row.SessionID, ID: id, Parent: parent, Kind: session.KindMessage,
+		RunID: d.ref.ID, Created: now, Body: body})
+	d.conv.wrote(id, parent, m)
+	if m.Role == message.RoleAssistant {
+		d.open(id, m)
+	}
+}
+
+func (d *driver) rootID() string {
+	if d.row.RootID != "" {
+		return d.row.RootID
+	}
+	return d.ref.ID
+}
+
+// trace is the record of a transition for replay and audit.
+func (d *driver) trace(in run.Input, tr *run.Transition, now int64) *store.Trace {
+	type effect struct {
+		Kind string     `json:"k"`
+		Args run.Effect `json:"a"`
+	}
+	body := struct {
+		In   run.Input `json:"in"`
+		Does []effect  `json:"do,omitempty"`
+	}{In: in}
+	for _, e := range tr.Effects {
+		body.Does = append(body.Does, effect{e.EffectKind(), e})
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		raw = json.RawMessage(`{}`)
+	}
+	return &store.Trace{RunID: d.ref.ID, Time: now, Kind: in.Kind(), Body: raw}
+}

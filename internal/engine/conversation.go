@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"agentd/internal/run"
+	"agentd/internal/session"
+	"agentd/internal/store"
+	"agentd/message"
+)
+
+// conversation is what the model sees of the session, kept while a run is
+// driven. Messages only grow, so requests extend each other.
+type conversation struct {
+	messages []message.Message
+	tip      string // the entry of the last message
+	// pending are entries whose parent is not the tip yet, by parent: results
+	// that ended ahead of an earlier call's.
+	pending map[string]pendingEntry
+	inputs  map[string]*message.Message
+	// output is the last reply with text, for the run's output.
+	outputEntry, output string
+}
+
+type pendingEntry struct {
+	id  string
+	msg *message.Message
+}
+
+// wrote takes in an entry that is being written.
+func (c *conversation) wrote(id, parent string, m *message.Message) {
+	if c.pending == nil {
+		c.pending = map[string]pendingEntry{}
+	}
+	c.pending[parent] = pendingEntry{id, m}
+	if m.Role == message.RoleAssistant {
+		if text := m.Text(); text != "" {
+			c.outputEntry, c.output = id, text
+		}
+	}
+}
+
+// advance moves along the entries that follow each other, up to leaf.
+func (c *conversation) advance(leaf string) {
+	for c.tip != leaf {
+		next, ok := c.pending[c.tip]
+		if !ok {
+			return
+		}
+		delete(c.pending, c.tip)
+		c.messages = append(c.messages, *next.msg)
+		c.tip = next.id
+	}
+}
+
+func (c *conversation) text(entry string) string {
+	if entry != "" && entry == c.outputEntry {
+		return c.output
+	}
+	return ""
+}
+
+// queue keeps a message until the machine takes it in.
+func (c *conversation) queue(row *store.Input) {
+	var m message.Message
+	if json.Unmarshal(row.Body, &m) == nil {
+		c.inputs[row.ID] = &m
+	}
+}
+
+func (c *conversation) takeInput(id string) *message.Message {
+	m := c.inputs[id]
+	delete(c.inputs, id)
+	return m
+}
+
+// load reads the run and everything that its driver needs, and gives the input
+// that comes first, if any.
+func (d *driver) load() (run.Input, error) {
+	e, ctx := d.e, d.ctx
+	row, err := e.store.Run(ctx, d.ref.Tenant, d.ref.ID)
+	if err != nil {
+		return nil, notFound("run", d.ref.ID, err)
+	}
+	d.row, d.fence = row, row.Epoch
+	d.stream.start(row.Seq)
+	d.state = run.New(row.ID, row.SessionID)
+	if len(row.State) > 0 {
+		if d.state, err = run.Decode(row.State); err != nil {
+			return nil, internal("engine.load", err)
+		}
+	}
+	if d.state.Status.Ended() {
+		return nil, nil
+	}
+	row.Epoch++ // ours from the first commit on
+	if err := json.Unmarshal(row.Spec, &d.spec); err != nil {
+		return d.abort("unreadable", fmt.Errorf("the stored request of the run can not be read: %w", err)), nil
+	}
+	if d.agent, err = e.agentOf(ctx, d.ref.Tenant, row); err != nil {
+		return d.abort("profile_gone", err), nil
+	}
+	if d.tools, err = newToolbox(d.agent, &d.spec.Overrides, row.Mode == Autonomous); err != nil {
+		return d.abort("bad_tools", err), nil
+	}
+	if err := d.loadConversation(ctx); err != nil {
+		return nil, err
+	}
+	switch d.state.Status {
+	case run.Queued, run.Paused:
+		return nil, nil
+	}
+	d.e.slots.take(d) // it had one; after a restart nothing else may hold it up
+	if d.agent.FailOnRestart {
+		return run.Aborted{At: d.at(), Reason: "interrupted", Message: "agentd was restarted while the run was under way",
+			Hint: "resume_on_restart: true in the profile makes runs go on."}, nil
+	}
+	return run.Resumed{At: d.at()}, nil
+}
+
+// agentOf resolves the profile of a run. If its version is gone the present one
+// goes on with it: the run's limits were captured when it started.
+func (e *Engine) agentOf(ctx context.Context, tenant string, row *store.Run) (*Agent, error) {
+	a, err := e.cfg.Agents.Agent(ctx, tenant, profileRef(row.Profile, row.Version))
+	if err == nil {
+		return a, nil
+	}
+	if now, err2 := e.cfg.Agents.Agent(ctx, tenant, row.Profile); err2 == nil {
+		e.log.Warn("the profile's version is gone; the run goes on with the present one", "run", row.ID, "profile", row.Profile, "was", row.Version, "now", now.Version)
+		return now, nil
+	}
+	return nil, err
+}
+
+// abort ends a run that can not be driven, so that it does not block its session.
+func (d *driver) abort(reason string, err error) run.Input {
+	d.agent = &Agent{Models: []Model{{}}}
+	return run.Aborted{At: d.at(), Reason: reason, Message: err.Error(), Hint: "Start a new run."}
+}
+
+func (d *driver) at() run.At { return run.At{Now: d.e.now()} }
+
+// loadConversation reads the session's path and what the run has written ahead
+// of it.
+func (d *driver) loadConversation(ctx context.Context) error {
+	e, s := d.e, &d.state
+	leaf := s.Leaf
+	if s.Status == run.Queued {
+		ses, err := e.store.Session(ctx, d.ref.Tenant, d.row.SessionID)
+		if err != nil {
+			return notFound("session", d.row.SessionID, err)
+		}
+		leaf = ses.Leaf
+	}
+	path, err := e.store.Path(ctx, d.ref.Tenant, d.row.SessionID, leaf)
+	if err != nil {
+		return internal("engine.load", err)
+	}
+	msgs, bad := session.Messages(path)
+	for _, id := range bad {
+		e.log.Error("an entry can not be read and is left out", "session", d.row.SessionID, "entry", id)
+	}
+	c := &d.conv
+	*c = conversation{tip: leaf, inputs: map[string]*message.Message{}}
+	if s.Phase == run.PhaseTools {
+		// The open batch has no results yet for some calls; healing would
+		// invent them. Its reply and results are added as they are.
+		n := len(msgs)
+		for n > 0 && msgs[n-1].Role != message.RoleAssistant {
+			n--
+		}
+		tail := msgs[max(0, n-1):]
+		c.messages = append(session.Heal(msgs[:max(0, n-1)]), tail...)
+		if len(tail) > 0 {
+			d.open(s.Model.Entry, &tail[0])
+		}
+		for i := range s.Calls {
+			if err := d.loadResult(ctx, i); err != nil {
+				return err
+			}
+		}
+	} else {
+		c.messages = session.Heal(msgs)
+	}
+	if s.Output != "" {
+		if row, err := e.store.Entry(ctx, d.ref.Tenant, d.row.SessionID, s.Output); err == nil {
+			var m message.Message
+			if json.Unmarshal(row.Body, &m) == nil {
+				c.outputEntry, c.output = s.Output, m.Text()
+			}
+		}
+	}
+	inputs, err := e.store.Inputs(ctx, d.ref.Tenant, d.ref.ID)
+	if err != nil {
+		return internal("engine.load", err)
+	}
+	for _, in := range inputs {
+		var m message.Message
+		if err := json.Unmarshal(in.Body, &m); err != nil {
+			e.log.Error("a queued input can not be read and is left out", "run", d.ref.ID, "input", in.ID)
+			continue
+		}
+		c.inputs[in.ID] = &m
+	}
+	return nil
+}
+
+// loadResult takes in a result that was written ahead of an earlier call's.
+func (d *driver) loadResult(ctx context.Context, i int) error {
+	s := &d.state
+	call := &s.Calls[i]
+	if call.Phase != run.CallDone || call.Entry <= s.Leaf {
+		return nil
+	}
+	row, err := d.e.store.Entry(ctx, d.ref.Tenant, d.row.SessionID, call.Entry)
+	if err != nil {
+		return internal("engine.load", err)
+	}
+	var m message.Message
+	if err := json.Unmarshal(row.Body, &m); err != nil {
+		return internal("engine.load", err)
+	}
+	d.conv.wrote(row.ID, row.Parent, &m)
+	return nil
+}
+
+// open notes the reply whose calls are open.
+func (d *driver) open(entry string, m *message.Message) {
+	d.reply = &reply{entry: entry, msg: m}
+	d.calls = entry
+	d.tools.open(m)
+}
+
+// started is the input that starts the run.
+func (d *driver) started() run.Input {
+	settings := d.agent.Settings
+	settings.Autonomous = d.row.Mode == Autonomous
+	settings.Models = len(d.agent.Models)
+	d.spec.Overrides.narrow(&settings)
+	leaf := d.conv.tip
+	return run.Started{At: d.at(), Settings: settings, EntryBase: entryBase(d.spec.EntryBase, leaf), Leaf: leaf, Prompt: d.spec.Prompt}
+}

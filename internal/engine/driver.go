@@ -1,0 +1,402 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"agentd/event"
+	"agentd/fault"
+	"agentd/internal/run"
+	"agentd/internal/store"
+	"agentd/model"
+)
+
+// driver drives one run: it steps the machine, commits, and performs effects.
+// One goroutine owns everything below the inbox; effects have their own and
+// answer through the inbox.
+type driver struct {
+	e      *Engine
+	ref    Ref
+	stream *stream
+	// ctx ends when the driver must let go of the run.
+	ctx  context.Context
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	inbox   []item
+	slot    bool // guarded by the engine's slots
+	leaving bool // no more items are taken
+	wake    chan struct{}
+
+	row    *store.Run
+	spec   spec
+	agent  *Agent
+	state  run.State
+	conv   conversation
+	tools  toolbox
+	timers map[string]func() bool
+	// effects are the open ones by key; each has the function that ends it.
+	effects map[string]context.CancelCauseFunc
+	fence   int64 // the epoch that the store has for the run
+	commits *committer
+	reply   *reply // of the open step, for the events that refer to it
+	// scratches are the adapters' private memories, by model.
+	scratches map[int]*model.Scratch
+	calls     string // entry of the reply whose calls are open
+}
+
+// item is an input with what must be in the same commit and who waits for it.
+type item struct {
+	in    run.Input
+	extra func(*store.Tx)
+	done  chan error // nil: nobody waits
+	// outcome of an effect: its key, so that it is no longer open.
+	effect string
+}
+
+// drive starts a driver for the run unless there is one.
+func (e *Engine) drive(ref Ref) *driver {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if d := e.drivers[ref]; d != nil || e.closed {
+		return d
+	}
+	ctx, stop := context.WithCancel(e.ctx)
+	d := &driver{e: e, ref: ref, ctx: ctx, stop: stop, wake: make(chan struct{}, 1),
+		timers: map[string]func() bool{}, effects: map[string]context.CancelCauseFunc{}}
+	d.commits = newCommitter(d)
+	e.drivers[ref] = d
+	e.wg.Add(1)
+	go d.main()
+	return d
+}
+
+// send hands an input to the run, whoever has to be woken, and waits until it is
+// durable. The error is a *fault.Error.
+func (e *Engine) send(ctx context.Context, ref Ref, in run.Input, extra func(*store.Tx)) error {
+	it := item{in: in, extra: extra, done: make(chan error, 1)}
+	for {
+		d := e.drive(ref)
+		if d == nil {
+			return fault.New(fault.Unavailable, "the engine is closing")
+		}
+		if d.put(it) {
+			break
+		}
+		// The driver is leaving; the next one takes the input.
+		select {
+		case <-d.ctx.Done():
+		case <-ctx.Done():
+			return &fault.Error{Kind: fault.Timeout, Err: ctx.Err()}
+		}
+	}
+	select {
+	case err := <-it.done:
+		return err
+	case <-ctx.Done():
+		return &fault.Error{Kind: fault.Timeout, Err: ctx.Err(), Hint: "The request may still take effect."}
+	case <-e.ctx.Done():
+		return fault.New(fault.Unavailable, "the engine is closing: the request may still take effect")
+	}
+}
+
+func (d *driver) put(it item) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.leaving {
+		return false
+	}
+	d.inbox = append(d.inbox, it)
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+func (d *driver) take() []item {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	items := d.inbox
+	d.inbox = nil
+	return items
+}
+
+// main is the life of a driver.
+func (d *driver) main() {
+	defer d.e.wg.Done()
+	defer d.leave()
+	defer func() {
+		if p := recover(); p != nil {
+			d.e.log.Error("a driver panicked; the run goes on at the next start", "run", d.ref.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
+	d.stream = d.e.acquire(d.ref)
+	first, err := d.load()
+	if err != nil {
+		if !errors.Is(err, context.Canceled) {
+			d.e.log.Error("a run can not be driven", "run", d.ref.ID, "error", err)
+		}
+		d.refuse(err)
+		return
+	}
+	if first != nil {
+		d.apply(item{in: first})
+	}
+	for {
+		for _, it := range d.take() {
+			d.apply(it)
+		}
+		if d.ctx.Err() != nil {
+			return
+		}
+		admitted := true
+		if d.state.Status == run.Queued && d.turn() {
+			if admitted = d.e.slots.take(d); admitted {
+				d.apply(item{in: d.started()})
+				continue
+			}
+		}
+		if admitted && d.idle() && d.depart() {
+			return
+		}
+		select {
+		case <-d.wake:
+		case <-d.ctx.Done():
+			return
+		}
+	}
+}
+
+// idle is whether nothing is under way: the run ended, or waits for its turn or
+// for people only.
+func (d *driver) idle() bool {
+	s := d.state.Status
+	return (s.Ended() || s == run.Paused || s == run.Queued) && len(d.effects) == 0
+}
+
+// turn is whether no other run of the session is ahead.
+func (d *driver) turn() bool {
+	return d.state.Cancel == "" && d.e.active(Ref{d.ref.Tenant, d.row.SessionID}) == d.ref.ID
+}
+
+// depart stops taking inputs if there are none, and waits for the commits.
+func (d *driver) depart() bool {
+	d.mu.Lock()
+	if len(d.inbox) > 0 {
+		d.mu.Unlock()
+		return false
+	}
+	d.leaving = true
+	d.mu.Unlock()
+	d.commits.wait()
+	return true
+}
+
+// leave gives everything back.
+func (d *driver) leave() {
+	d.mu.Lock()
+	d.leaving = true
+	rest := d.inbox
+	d.inbox = nil
+	d.mu.Unlock()
+	for _, cancel := range d.effects {
+		cancel(errLeaving)
+	}
+	for _, stop := range d.timers {
+		stop()
+	}
+	d.e.slots.give(d)
+	d.commits.wait()
+	d.e.mu.Lock()
+	if d.e.drivers[d.ref] == d {
+		delete(d.e.drivers, d.ref)
+	}
+	d.e.mu.Unlock()
+	d.stop()
+	for _, it := range rest {
+		if it.done != nil {
+			it.done <- fault.New(fault.Unavailable, "the run is being handed over: try again")
+		}
+	}
+	if d.stream != nil {
+		d.e.release(d.ref, d.stream)
+	}
+	switch {
+	case d.row == nil || d.commits.failed() != nil:
+	case d.state.Status.Ended():
+		d.e.leave(Ref{d.ref.Tenant, d.row.SessionID}, d.ref.ID)
+		d.e.ended(d.ref)
+	case d.state.Status == run.Queued && d.turn():
+		d.e.drive(d.ref) // its turn came while this driver was leaving
+	}
+}
+
+// refuse answers everybody who waits, and will wait until the driver is gone.
+func (d *driver) refuse(err error) {
+	d.mu.Lock()
+	d.leaving = true
+	rest := d.inbox
+	d.inbox = nil
+	d.mu.Unlock()
+	for _, it := range rest {
+		if it.done != nil {
+			it.done <- err
+		}
+	}
+}
+
+// apply steps the machine with an input and with everything that is decided at
+// once because of it, and hands the outcome to the committer as one change.
+func (d *driver) apply(it item) {
+	if it.effect != "" {
+		if _, open := d.effects[it.effect]; !open {
+			return // an abandoned effect that ended after all
+		}
+		delete(d.effects, it.effect)
+	}
+	b := &batch{tx: &store.Tx{Tenant: d.ref.Tenant}}
+	if it.extra != nil {
+		it.extra(b.tx)
+	}
+	inputs := []run.Input{it.in}
+	for i := 0; i < len(inputs); i++ {
+		in := inputs[i]
+		pure := in
+		switch w := in.(type) {
+		case queued:
+			pure = w.Input
+		case withBlob:
+			pure = w.Input
+		}
+		tr, err := run.Step(d.state, pure)
+		if err != nil {
+			if i == 0 {
+				d.rejected(it, in, err)
+				return
+			}
+			d.rejected(item{}, in, err)
+			continue
+		}
+		switch w := in.(type) {
+		case queued:
+			d.conv.queue(w.row)
+		case withBlob:
+			b.tx.Blobs = append(b.tx.Blobs, w.blob)
+			b.events = append(b.events, event.Event{RunID: d.ref.ID, Time: w.blob.Created, Step: d.state.Step, Type: event.ArtifactCreated,
+				Data: artifact(w.blob)})
+		}
+		d.before(pure)
+		d.state = tr.State
+		d.record(b, pure, &tr)
+		for _, eff := range tr.Effects {
+			if next := d.perform(eff, b); next != nil {
+				inputs = append(inputs, next)
+			}
+		}
+	}
+	d.commit(b, it)
+}
+
+// rejected reports an input that the machine refused.
+func (d *driver) rejected(it item, in run.Input, err error) {
+	if it.done != nil {
+		it.done <- &fault.Error{Kind: fault.Conflict, Err: err}
+		return
+	}
+	d.e.log.Error("the run machine refused an input", "run", d.ref.ID, "input", in.Kind(), "error", err)
+}
+
+// before looks at an input that is about to change the state.
+func (d *driver) before(in run.Input) {
+	switch in := in.(type) {
+	case run.ModelDone:
+		d.reply = &reply{entry: d.state.Model.Entry, msg: in.Message}
+	case run.ModelFailed:
+		d.scratches = nil // an abandoned call may still use them
+		// What was published of the failed reply is void; model_retry or the
+		// terminal event tells readers so.
+		if in.Partial == nil {
+			d.stream.dropLive()
+		} else {
+			d.reply = &reply{entry: d.state.Model.Entry, msg: in.Partial}
+		}
+	}
+}
+
+// record adds a transition to the batch.
+func (d *driver) record(b *batch, in run.Input, tr *run.Transition) {
+	now := d.e.now()
+	for _, w := range tr.Writes {
+		d.writeTo(b.tx, w, now)
+	}
+	d.conv.advance(d.state.Leaf)
+	for _, ev := range tr.Events {
+		ev.RunID = d.ref.ID
+		b.events = append(b.events, d.enrich(ev))
+	}
+	b.tx.Trace = append(b.tx.Trace, d.trace(in, tr, now))
+	if done, ok := in.(run.ModelDone); ok && done.Message.Usage != nil {
+		u := done.Message.Usage
+		b.tx.Usage = append(b.tx.Usage, &store.Usage{RunID: d.ref.ID, SessionID: d.row.SessionID, Provider: done.Message.Provider,
+			Model: done.Message.Model, Time: now, Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite,
+			Cost: int64(u.Cost.Total)})
+	}
+}
+
+// enrich adds to an event what the machine does not know.
+func (d *driver) enrich(ev event.Event) event.Event {
+	switch p := ev.Data.(type) {
+	case *event.Started:
+		p.RootRunID, p.ParentRunID = d.row.RootID, d.row.ParentID
+		p.Profile, p.ProfileVersion, p.Mode = d.row.Profile, d.row.Version, d.row.Mode
+		p.Model = d.agent.Models[0].Name
+	case *event.Step:
+		if ev.Type == event.StepStarted {
+			p.Model = d.model().Name
+		}
+	case *event.Tool:
+		switch ev.Type {
+		case event.ToolStarted:
+			p.Args = d.agent.redact(p.Name, d.tools.args(p.ToolCallID))
+		case event.ToolCompleted, event.ToolFailed:
+			p.Result = d.agent.redactText(p.Name, p.Result)
+		}
+	case *event.Checkpoint:
+		if p.ToolCall != nil {
+			p.ToolCall.Args = d.agent.redact(p.ToolCall.Name, d.tools.args(p.ToolCall.ToolCallID))
+		}
+	case *event.Subagent:
+		p.Profile = d.tools.subagent(p.ToolCallID)
+	case *event.Ended:
+		p.Output = d.conv.text(d.state.Output)
+		if p.Error != nil {
+			d.row.Error, _ = json.Marshal(p.Error)
+		}
+	case *event.Retry:
+		p.Model = d.model().Name
+	}
+	return ev
+}
+
+// scratch gives the memory that the model's adapter keeps between requests.
+func (d *driver) scratch(index int) *model.Scratch {
+	if d.scratches == nil {
+		d.scratches = map[int]*model.Scratch{}
+	}
+	if d.scratches[index] == nil {
+		d.scratches[index] = &model.Scratch{}
+	}
+	return d.scratches[index]
+}
+
+func (d *driver) model() Model {
+	if m := d.state.Model; m != nil && m.Index < len(d.agent.Models) {
+		return d.agent.Models[m.Index]
+	}
+	return d.agent.Models[0]
+}

@@ -1,0 +1,339 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"agentd/fault"
+	"agentd/internal/policy"
+	"agentd/internal/prompt"
+	"agentd/internal/run"
+	"agentd/internal/store"
+	"agentd/message"
+	"agentd/model"
+	"agentd/tool"
+)
+
+// Agents gives the agents that runs are made of.
+type Agents interface {
+	// Agent resolves "name", "name@version", or "" for the default. The agent
+	// does not change afterwards. An unknown name is a *fault.Error of kind
+	// NotFound.
+	Agent(ctx context.Context, tenant, profile string) (*Agent, error)
+	// Profiles lists what there is, sorted by name.
+	Profiles(ctx context.Context, tenant string) ([]ProfileView, error)
+}
+
+// Agent is a profile with everything that it names.
+type Agent struct {
+	Profile, Version string
+	Settings         run.Settings
+	// Models are tried in order; at least one.
+	Models []Model
+	Tools  tool.Set
+	// Subagents are the profiles that create_subagent may start.
+	Subagents []string
+	// AskUser adds the ask_user_question tool.
+	AskUser bool
+	System  []model.SystemPart
+	Options prompt.Options
+	Rules   policy.Rules
+	// ModelIdle ends a model call from which nothing came for so long.
+	ModelIdle time.Duration
+	// ToolTimeout bounds calls of tools without a timeout of their own.
+	ToolTimeout time.Duration
+	// FailOnRestart ends runs that were under way when the process ended,
+	// instead of going on with them.
+	FailOnRestart bool
+	// Redact hides what people and logs must not see in a tool's arguments or
+	// result. Nil hides nothing.
+	Redact func(toolName string, data json.RawMessage) json.RawMessage
+}
+
+// Model is a provider with one of its models.
+type Model struct {
+	Provider model.Provider
+	ID       string
+	// Name is for people: "provider/model".
+	Name string
+	// Price fixes the cost of a call when it settles. Nil: it has none.
+	Price func(*message.Usage)
+}
+
+// Config configures an engine. Store and Agents are required.
+type Config struct {
+	Store  store.Store
+	Agents Agents
+	// Now and NewID are the engine's clock and randomness; nil means the
+	// real ones. NewID gives 26 characters that sort by time.
+	Now   func() time.Time
+	NewID func() string
+	// Log gets what people operating the engine must know; nil discards.
+	Log *slog.Logger
+	// ReaderBuffer is how many events a reader may lag behind before it is
+	// disconnected; 0 means 4096.
+	ReaderBuffer int
+	// MaxConcurrentRuns is how many runs execute at the same time, children of
+	// a run not counted; more wait in the queue. 0 means 1024.
+	MaxConcurrentRuns int
+	// MaxResultBytes is how much text of a tool result the model gets; of a
+	// larger one it gets the beginning, and the whole is stored as an
+	// artifact. 0 means 30 KiB.
+	MaxResultBytes int
+	// AbandonAfter is how long a cancelled tool may take to end before it is
+	// abandoned; 0 means one second.
+	AbandonAfter time.Duration
+}
+
+// Engine drives runs. Its methods are safe for concurrent use.
+type Engine struct {
+	cfg   Config
+	store store.Store
+	log   *slog.Logger
+
+	// ctx ends when the engine closes; everything it started hangs on it.
+	ctx   context.Context
+	stop  context.CancelFunc
+	wg    sync.WaitGroup
+	mu    sync.Mutex
+	lanes map[Ref]*lane
+	// drivers are the runs in memory, streams those that somebody drives or
+	// watches.
+	drivers map[Ref]*driver
+	streams map[Ref]*stream
+	waiters map[Ref][]chan struct{}
+	closed  bool
+	slots   slots
+	// broken is why the store no longer takes commits.
+	broken error
+}
+
+// lane keeps the runs of a session in order.
+type lane struct {
+	active  string // run id, "" if none
+	waiting []string
+}
+
+// New returns an engine. Call Recover before the first run.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Store == nil || cfg.Agents == nil {
+		return nil, &fault.Error{Op: "engine.New", Kind: fault.Invalid, Err: errors.New("Store and Agents are required")}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.NewID == nil {
+		cfg.NewID = newIDs(cfg.Now)
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.ReaderBuffer <= 0 {
+		cfg.ReaderBuffer = 4096
+	}
+	if cfg.MaxConcurrentRuns <= 0 {
+		cfg.MaxConcurrentRuns = 1024
+	}
+	if cfg.MaxResultBytes <= 0 {
+		cfg.MaxResultBytes = 30 << 10
+	}
+	if cfg.AbandonAfter <= 0 {
+		cfg.AbandonAfter = time.Second
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, store: cfg.Store, log: cfg.Log, ctx: ctx, stop: stop,
+		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{}}, nil
+}
+
+// Recover goes on with every run that was under way when the last engine ended,
+// and returns how many there are. It does not wait for them.
+func (e *Engine) Recover(ctx context.Context) (int, error) {
+	refs, err := e.store.Unfinished(ctx)
+	if err != nil {
+		return 0, &fault.Error{Op: "engine.Recover", Kind: fault.Unavailable, Err: err}
+	}
+	// Active runs own their session's lane before queued ones line up.
+	for _, r := range refs {
+		if r.Status == string(run.Running) || r.Status == string(run.Paused) {
+			e.lineUp(Ref{r.Tenant, r.SessionID}, r.ID)
+		}
+	}
+	for _, r := range refs {
+		if r.Status == string(run.Queued) && !e.lineUp(Ref{r.Tenant, r.SessionID}, r.ID) {
+			continue
+		}
+		if r.Status != string(run.Paused) {
+			e.drive(Ref{r.Tenant, r.ID})
+		}
+	}
+	return len(refs), nil
+}
+
+// Close stops driving. Nothing is written: what was not committed has not
+// happened, and the next engine's Recover goes on from there.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.stop()
+	e.wg.Wait()
+	return nil
+}
+
+// Ready says whether the engine can take runs.
+func (e *Engine) Ready(ctx context.Context) error {
+	e.mu.Lock()
+	closed, broken := e.closed, e.broken
+	e.mu.Unlock()
+	switch {
+	case closed:
+		return fault.New(fault.Unavailable, "the engine is closed")
+	case broken != nil:
+		return &fault.Error{Kind: fault.Unavailable, Err: broken, Hint: "The store refuses commits: look at disk space and permissions, then restart."}
+	}
+	_, _, err := e.store.Sessions(ctx, store.DefaultTenant, store.SessionFilter{Limit: 1})
+	return err
+}
+
+// Profiles lists the profiles.
+func (e *Engine) Profiles(ctx context.Context, tenant string) ([]ProfileView, error) {
+	return e.cfg.Agents.Profiles(ctx, tenant)
+}
+
+func (e *Engine) now() int64 { return e.cfg.Now().UnixMilli() }
+
+// lineUp puts a run into its session's lane and reports whether it is its turn.
+func (e *Engine) lineUp(session Ref, runID string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := e.lanes[session]
+	if l == nil {
+		l = &lane{}
+		e.lanes[session] = l
+	}
+	if l.active == "" || l.active == runID {
+		l.active = runID
+		return true
+	}
+	l.waiting = append(l.waiting, runID)
+	return false
+}
+
+// leave takes an ended run out of its lane and drives the next one.
+func (e *Engine) leave(session Ref, runID string) {
+	e.mu.Lock()
+	l := e.lanes[session]
+	next := ""
+	switch {
+	case l == nil:
+	case l.active == runID:
+		l.active = ""
+		if len(l.waiting) > 0 {
+			next, l.waiting = l.waiting[0], l.waiting[1:]
+			l.active = next
+		} else {
+			delete(e.lanes, session)
+		}
+	default:
+		for i, id := range l.waiting {
+			if id == runID {
+				l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+				break
+			}
+		}
+	}
+	e.mu.Unlock()
+	if next != "" {
+		e.drive(Ref{session.Tenant, next})
+	}
+}
+
+// active gives the run that has the session's turn, or "".
+func (e *Engine) active(session Ref) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if l := e.lanes[session]; l != nil {
+		return l.active
+	}
+	return ""
+}
+
+// ended wakes who waits for the end of a run.
+func (e *Engine) ended(ref Ref) {
+	e.mu.Lock()
+	waiting := e.waiters[ref]
+	delete(e.waiters, ref)
+	e.mu.Unlock()
+	for _, c := range waiting {
+		close(c)
+	}
+}
+
+// Wait returns the run when it has ended. If ctx ends first it returns the run as
+// it was, and the error.
+func (e *Engine) Wait(ctx context.Context, ref Ref) (*Run, error) {
+	for {
+		c := make(chan struct{})
+		e.mu.Lock()
+		e.waiters[ref] = append(e.waiters[ref], c)
+		e.mu.Unlock()
+		r, err := e.Get(ctx, ref)
+		if err != nil || run.Status(r.Status).Ended() {
+			e.unwait(ref, c)
+			return r, err
+		}
+		select {
+		case <-c:
+		case <-ctx.Done():
+			e.unwait(ref, c)
+			return r, ctx.Err()
+		case <-e.ctx.Done():
+			return r, fault.New(fault.Unavailable, "the engine is closing")
+		}
+	}
+}
+
+func (e *Engine) unwait(ref Ref, c chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := e.waiters[ref]
+	for i := range w {
+		if w[i] == c {
+			e.waiters[ref] = append(w[:i:i], w[i+1:]...)
+			break
+		}
+	}
+	if len(e.waiters[ref]) == 0 {
+		delete(e.waiters, ref)
+	}
+}
+
+// failure turns what stopped a model call into what the machine reads.
+func failure(err *model.Error) run.ModelFailed {
+	f := run.ModelFailed{Reason: string(err.Class), Error: err.Error(), RetryAfterMS: err.RetryAfter.Milliseconds(), Class: run.FailFatal}
+	switch {
+	case err.Class == model.ClassCancelled:
+		f.Class = run.FailCancelled
+	case err.Class == model.ClassOverflow:
+		f.Class = run.FailOverflow
+	case err.Class.Retryable():
+		f.Class = run.FailRetryable
+	}
+	switch err.Class {
+	case model.ClassAuth:
+		f.Hint = "Check the provider's API key (api_key_env in the profile)."
+	case model.ClassNotFound:
+		f.Hint = "Check the model's name in the profile."
+	case model.ClassQuota:
+		f.Hint = "The provider's account has no credit or is over its plan's limit."
+	}
+	return f
+}
+
+func userMessage(blocks []message.Block, now int64) message.Message {
+	return message.Message{Role: message.RoleUser, Content: blocks, Timestamp: now}
+}

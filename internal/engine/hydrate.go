@@ -1,0 +1,235 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"agentd/event"
+	"agentd/internal/store"
+	"agentd/message"
+)
+
+// Stored events do not repeat what the session's entries hold: texts, arguments
+// and results are stored as references and filled in when they are read. This
+// keeps a run's disk use close to the size of its conversation.
+
+// stored is the stored form of a payload: the payload without its texts, and
+// where to find them.
+type stored struct {
+	// P is the rest of the payload.
+	P json.RawMessage `json:"p,omitempty"`
+	// Entry holds the text: the whole of it for a final text, the block's
+	// bytes from Offset for a delta, the arguments of Call for a call.
+	Entry  string `json:"e,omitempty"`
+	Block  int    `json:"b,omitempty"`
+	Offset int    `json:"o,omitempty"`
+	Length int    `json:"n,omitempty"`
+}
+
+// reply is the reply that a commit contains, which its events may refer to.
+type reply struct {
+	entry string
+	msg   *message.Message
+	// used is how much of each block's text earlier deltas of it cover.
+	used map[int]int
+}
+
+// encodeEvent gives the stored row of an event. Events of calls refer to the
+// reply with the calls, or to their result.
+func encodeEvent(ev event.Event, r *reply, callsEntry string) (*store.Event, error) {
+	row := &store.Event{RunID: ev.RunID, Seq: ev.Seq, Time: ev.Time, Type: string(ev.Type), Step: ev.Step}
+	s := stored{}
+	data := ev.Data
+	switch d := ev.Data.(type) {
+	case *event.Delta:
+		if r.locate(d, &s) {
+			data = nil
+		}
+	case *event.Text:
+		if d.EntryID != "" && r != nil && r.entry == d.EntryID {
+			s.Entry, data = d.EntryID, nil
+		}
+	case *event.Ended:
+		c := *d
+		c.Output = ""
+		data = &c
+	case *event.Tool:
+		c := *d
+		switch ev.Type {
+		case event.ToolStarted:
+			if callsEntry != "" && c.Decision == "" {
+				s.Entry, c.Args = callsEntry, nil
+			}
+		case event.ToolCompleted, event.ToolFailed:
+			if c.EntryID != "" {
+				c.Result = ""
+			}
+		}
+		data = &c
+	}
+	var err error
+	if data != nil {
+		if s.P, err = event.AppendData(nil, data); err != nil {
+			return nil, err
+		}
+	}
+	if s.Entry == "" {
+		row.Data = s.P
+		return row, nil
+	}
+	row.Data, err = json.Marshal(struct {
+		R stored `json:"$"`
+	}{s})
+	return row, err
+}
+
+// locate finds a delta's text in the reply.
+func (r *reply) locate(d *event.Delta, s *stored) bool {
+	if r == nil || d.Block >= len(r.msg.Content) {
+		return false
+	}
+	if r.used == nil {
+		r.used = map[int]int{}
+	}
+	text, from := r.msg.Content[d.Block].Text, r.used[d.Block]
+	if from+len(d.Text) > len(text) || text[from:from+len(d.Text)] != d.Text {
+		return false
+	}
+	r.used[d.Block] = from + len(d.Text)
+	s.Entry, s.Block, s.Offset, s.Length = r.entry, d.Block, from, len(d.Text)
+	return true
+}
+
+// hydrator fills stored events in. It keeps the last entry it read, because
+// neighbouring events refer to the same one.
+type hydrator struct {
+	id    string
+	entry *message.Message
+	// session and agent are of the run that is read.
+	session string
+	output  string
+	agent   *Agent
+	loaded  bool
+}
+
+func (h *hydrator) message(ctx context.Context, e *Engine, tenant, session, id string) *message.Message {
+	if id == "" {
+		return nil
+	}
+	if h.id == id {
+		return h.entry
+	}
+	h.id, h.entry = id, nil
+	row, err := e.store.Entry(ctx, tenant, session, id)
+	if err != nil {
+		return nil
+	}
+	var m message.Message
+	if json.Unmarshal(row.Body, &m) == nil {
+		h.entry = &m
+	}
+	return h.entry
+}
+
+// event gives the event of a row. What it refers to and can not be read is left
+// out: a damaged entry must not hide the rest of the run.
+func (h *hydrator) event(ctx context.Context, e *Engine, tenant string, row *store.Event) (event.Event, error) {
+	ev := event.Event{RunID: row.RunID, Seq: row.Seq, Time: row.Time, Type: event.Type(row.Type), Step: row.Step}
+	raw := row.Data
+	var ref struct {
+		R *stored `json:"$"`
+	}
+	if len(raw) > 5 && string(raw[:5]) == `{"$":` {
+		if err := json.Unmarshal(raw, &ref); err != nil {
+			return ev, err
+		}
+		raw = ref.R.P
+	}
+	var err error
+	if ev.Data, err = event.Decode(ev.Type, raw); err != nil {
+		return ev, err
+	}
+	session, agent := h.run(ctx, e, tenant, row.RunID)
+	switch d := ev.Data.(type) {
+	case *event.Delta:
+		if ref.R != nil {
+			d.Block = ref.R.Block
+			if m := h.message(ctx, e, tenant, session, ref.R.Entry); m != nil && d.Block < len(m.Content) {
+				if text := m.Content[d.Block].Text; ref.R.Offset+ref.R.Length <= len(text) {
+					d.Text = text[ref.R.Offset : ref.R.Offset+ref.R.Length]
+				}
+			}
+		}
+	case *event.Text:
+		if ref.R != nil {
+			d.EntryID = ref.R.Entry
+			if m := h.message(ctx, e, tenant, session, ref.R.Entry); m != nil {
+				d.Text = m.Text()
+			}
+		}
+	case *event.Ended:
+		if m := h.message(ctx, e, tenant, session, h.output); m != nil {
+			d.Output = m.Text()
+		}
+	case *event.Tool:
+		if ref.R != nil && d.Args == nil {
+			if m := h.message(ctx, e, tenant, session, ref.R.Entry); m != nil {
+				for _, b := range m.Content {
+					if b.Type == message.BlockToolCall && b.ID == d.ToolCallID {
+						d.Args = agent.redact(d.Name, b.Arguments)
+					}
+				}
+			}
+		}
+		if d.Result == "" && d.EntryID != "" && (ev.Type == event.ToolCompleted || ev.Type == event.ToolFailed) {
+			if m := h.message(ctx, e, tenant, session, d.EntryID); m != nil {
+				d.Result = agent.redactText(d.Name, m.Text())
+				d.Details = m.Details
+			}
+		}
+	}
+	return ev, nil
+}
+
+// run gives the session and the agent of the run whose events are read. Without
+// the agent nothing is known about what must be hidden, so everything is.
+func (h *hydrator) run(ctx context.Context, e *Engine, tenant, id string) (session string, agent *Agent) {
+	if h.loaded {
+		return h.session, h.agent
+	}
+	row, err := e.store.Run(ctx, tenant, id)
+	if err != nil {
+		return "", nil
+	}
+	h.loaded, h.session, h.output = true, row.SessionID, row.OutputEntry
+	if h.agent, err = e.agentOf(ctx, tenant, row); err != nil {
+		h.agent = nil
+	}
+	return h.session, h.agent
+}
+
+// redact hides what people must not see. A nil agent hides everything.
+func (a *Agent) redact(name string, data json.RawMessage) json.RawMessage {
+	switch {
+	case a == nil:
+		return json.RawMessage(`"[hidden: the profile is gone]"`)
+	case a.Redact == nil:
+		return data
+	}
+	return a.Redact(name, data)
+}
+
+func (a *Agent) redactText(name, text string) string {
+	if a != nil && a.Redact == nil {
+		return text
+	}
+	raw, err := json.Marshal(text)
+	if err != nil {
+		return ""
+	}
+	var s string
+	if json.Unmarshal(a.redact(name, raw), &s) != nil {
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,353 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"agentd/fault"
+	"agentd/internal/prompt"
+	"agentd/internal/run"
+	"agentd/internal/session"
+	"agentd/internal/store"
+	"agentd/message"
+	"agentd/model"
+)
+
+// spec is what a run was started with, as it is stored.
+type spec struct {
+	// EntryBase is an id from which the run's entry ids are made.
+	EntryBase string `json:"entry_base"`
+	// Prompt is the inputs that the run starts with.
+	Prompt    []string  `json:"prompt,omitempty"`
+	Overrides Overrides `json:"overrides"`
+}
+
+// Start accepts a run. It is durable when Start returns, and is driven at once if
+// its session is free. A repetition under the same idempotency key returns the
+// first run.
+func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
+	if err := req.validate(); err != nil {
+		return nil, err
+	}
+	agent, err := e.cfg.Agents.Agent(ctx, req.Tenant, req.Profile)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := newToolbox(agent, &req.Overrides, req.Mode == Autonomous); err != nil {
+		return nil, &fault.Error{Op: "engine.Start", Kind: fault.Invalid, Err: err, Field: "tools"}
+	}
+	row, tx, err := e.accept(ctx, &req, agent)
+	if err != nil {
+		return nil, err
+	}
+	sessionRef := Ref{req.Tenant, row.SessionID}
+	if req.SessionID != "" {
+		if r, done, err := e.whenBusy(ctx, &req, sessionRef); done || err != nil {
+			return r, err
+		}
+	}
+	if err := e.store.Commit(ctx, tx); err != nil {
+		return e.startFailed(ctx, req.Tenant, err)
+	}
+	ref := Ref{req.Tenant, row.ID}
+	if e.lineUp(sessionRef, row.ID) {
+		e.drive(ref)
+	}
+	return e.view(ctx, req.Tenant, row)
+}
+
+func (req *StartRequest) validate() error {
+	bad := func(field, format string, args ...any) error {
+		return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf(format, args...)}
+	}
+	if req.Tenant == "" {
+		req.Tenant = store.DefaultTenant
+	}
+	if req.Mode == "" {
+		req.Mode = Interactive
+	}
+	switch {
+	case req.Mode != Interactive && req.Mode != Autonomous:
+		return bad("mode", "%q is not a mode: use interactive or autonomous", req.Mode)
+	case len(req.Input) == 0 && len(req.History) == 0:
+		return bad("input", "there is nothing to do: give input")
+	case len(req.History) > 0 && req.SessionID != "":
+		return bad("history", "a session that exists has its own history")
+	}
+	for i := range req.Input {
+		if err := req.Input[i].Validate(); err != nil {
+			return bad(fmt.Sprintf("input[%d]", i), "%w", err)
+		}
+	}
+	switch req.WhenBusy {
+	case "", Enqueue, Reject, Steer, Interrupt:
+	case "rollback":
+		return &fault.Error{Kind: fault.Unsupported, Field: "when_busy", Err: errors.New("rollback is not available yet"), Hint: "Use reject, enqueue, steer or interrupt."}
+	default:
+		return bad("when_busy", "%q is not a choice: use reject, enqueue, steer or interrupt", req.WhenBusy)
+	}
+	for name, raw := range map[string]json.RawMessage{"context": req.Context, "metadata": req.Metadata} {
+		if len(raw) > 0 && !json.Valid(raw) {
+			return bad(name, "it is not JSON")
+		}
+	}
+	return nil
+}
+
+// accept makes the rows of a run.
+func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*store.Run, *store.Tx, error) {
+	now := e.now()
+	id := e.cfg.NewID()
+	tx := &store.Tx{Tenant: req.Tenant}
+	sp := spec{EntryBase: id, Overrides: req.Overrides}
+	row := &store.Run{ID: "run_" + id, SessionID: req.SessionID, Profile: agent.Profile, Version: agent.Version, Mode: req.Mode,
+		IdempotencyKey: req.IdempotencyKey, RequestHash: req.hash(), Metadata: req.Metadata, Created: now,
+		RunUpdate: store.RunUpdate{Status: string(run.Queued)}}
+	if req.SessionID == "" {
+		ses := &store.Session{ID: "ses_" + e.cfg.NewID(), Title: title(req.Input), Created: now, Updated: now}
+		if req.Ephemeral {
+			ses.Metadata = json.RawMessage(`{"ephemeral":true}`)
+		}
+		row.SessionID = ses.ID
+		e.history(tx, ses, req.History, entryBase(e.cfg.NewID(), ""), now)
+		tx.NewSessions = append(tx.NewSessions, ses)
+		// The history's entries sort ahead of the run's.
+		sp.EntryBase = e.cfg.NewID()
+	} else if _, err := e.store.Session(ctx, req.Tenant, req.SessionID); err != nil {
+		return nil, nil, notFound("session", req.SessionID, err)
+	}
+	if len(req.Input) > 0 {
+		blocks := req.Input
+		if len(req.Context) > 0 {
+			blocks = append([]message.Block{message.Text("<context>\n" + string(req.Context) + "\n</context>")}, blocks...)
+		}
+		in, err := e.input(row.ID, "prompt", blocks, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		tx.Inputs = append(tx.Inputs, in)
+		sp.Prompt = []string{in.ID}
+	}
+	var err error
+	if row.Spec, err = json.Marshal(sp); err != nil {
+		return nil, nil, &fault.Error{Op: "engine.Start", Kind: fault.Invalid, Err: err}
+	}
+	st := run.New(row.ID, row.SessionID)
+	row.State = st.Encode()
+	tx.NewRuns = append(tx.NewRuns, row)
+	return row, tx, nil
+}
+
+func (e *Engine) input(runID, kind string, blocks []message.Block, now int64) (*store.Input, error) {
+	m := userMessage(blocks, now)
+	body, err := json.Marshal(&m)
+	if err != nil {
+		return nil, &fault.Error{Op: "engine.input", Kind: fault.Invalid, Err: err}
+	}
+	return &store.Input{RunID: runID, ID: "in_" + e.cfg.NewID(), Kind: kind, Body: body, Created: now}, nil
+}
+
+// history writes a client's own history into a new session.
+func (e *Engine) history(tx *store.Tx, ses *store.Session, msgs []message.Message, base string, now int64) {
+	s := run.State{EntryBase: base}
+	for i := range msgs {
+		body, err := json.Marshal(&msgs[i])
+		if err != nil {
+			continue
+		}
+		id := s.NextEntry()
+		tx.Entries = append(tx.Entries, &store.Entry{SessionID: ses.ID, ID: id, Parent: ses.Leaf, Kind: session.KindMessage, Created: now, Body: body})
+		ses.Leaf = id
+	}
+}
+
+// hash tells an honest repetition of a request from another one.
+func (req *StartRequest) hash() string {
+	c := *req
+	c.IdempotencyKey = ""
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16])
+}
+
+func (e *Engine) startFailed(ctx context.Context, tenant string, err error) (*Run, error) {
+	var exists *store.ExistsError
+	switch {
+	case errors.As(err, &exists) && exists.SameRequest:
+		return e.Get(ctx, Ref{tenant, exists.RunID})
+	case errors.As(err, &exists):
+		return nil, &fault.Error{Kind: fault.Conflict, Field: "Idempotency-Key",
+			Err:  fmt.Errorf("the key was used for another request, which started run %s", exists.RunID),
+			Hint: "Use a new key for a new request."}
+	}
+	return nil, internal("engine.Start", err)
+}
+
+// whenBusy decides what happens to a run whose session is occupied. done means
+// that r, the active run, took the input.
+func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (r *Run, done bool, err error) {
+	active := e.active(ses)
+	if active == "" {
+		return nil, false, nil
+	}
+	ref := Ref{ses.Tenant, active}
+	switch req.WhenBusy {
+	case Reject:
+		return nil, false, &fault.Error{Kind: fault.Conflict, Field: "session_id",
+			Err:  fmt.Errorf("the session is busy with run %s", active),
+			Hint: "Wait for it, cancel it, or start with when_busy: enqueue, steer or interrupt."}
+	case Steer:
+		err := e.Steer(ctx, ref, req.Input)
+		if fault.KindOf(err) == fault.Conflict {
+			return nil, false, nil // it ended meanwhile: a run of its own, then
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		r, err := e.Get(ctx, ref)
+		return r, true, err
+	case Interrupt:
+		if _, err := e.Cancel(ctx, ref, "interrupted by a new message"); err != nil && fault.KindOf(err) != fault.Conflict {
+			return nil, false, err
+		}
+	}
+	return nil, false, nil
+}
+
+// Steer gives a running run a message, which the model gets after the tools under way.
+func (e *Engine) Steer(ctx context.Context, ref Ref, blocks []message.Block) error {
+	return e.enqueue(ctx, ref, "steer", blocks)
+}
+
+// FollowUp gives a run a message for when it would otherwise end.
+func (e *Engine) FollowUp(ctx context.Context, ref Ref, blocks []message.Block) error {
+	return e.enqueue(ctx, ref, "follow_up", blocks)
+}
+
+func (e *Engine) enqueue(ctx context.Context, ref Ref, kind string, blocks []message.Block) error {
+	if len(blocks) == 0 {
+		return &fault.Error{Kind: fault.Invalid, Field: "input", Err: errors.New("it is empty")}
+	}
+	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
+	if err != nil {
+		return notFound("run", ref.ID, err)
+	}
+	if run.Status(row.Status).Ended() {
+		return ended(row)
+	}
+	in, err := e.input(ref.ID, kind, blocks, e.now())
+	if err != nil {
+		return err
+	}
+	var input run.Input = run.Steered{At: run.At{Now: in.Created}, ID: in.ID}
+	if kind == "follow_up" {
+		input = run.FollowedUp{At: run.At{Now: in.Created}, ID: in.ID}
+	}
+	return e.send(ctx, ref, queued{input, in}, func(tx *store.Tx) { tx.Inputs = append(tx.Inputs, in) })
+}
+
+// queued is an input together with the message that it queues.
+type queued struct {
+	run.Input
+	row *store.Input
+}
+
+func ended(row *store.Run) error {
+	return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s has ended: %s", row.ID, row.Status),
+		Hint: "Start a new run in session " + row.SessionID + "."}
+}
+
+// Cancel asks a run to stop and returns it as it is then. Cancelling a run that
+// is being cancelled is fine; one that ended is a conflict.
+func (e *Engine) Cancel(ctx context.Context, ref Ref, reason string) (*Run, error) {
+	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
+	if err != nil {
+		return nil, notFound("run", ref.ID, err)
+	}
+	if run.Status(row.Status).Ended() {
+		if row.Status == string(run.Cancelled) {
+			return e.view(ctx, ref.Tenant, row)
+		}
+		return nil, ended(row)
+	}
+	if reason == "" {
+		reason = "cancelled"
+	}
+	if err := e.send(ctx, ref, run.CancelRequested{At: run.At{Now: e.now()}, Reason: reason}, nil); err != nil {
+		return nil, err
+	}
+	return e.Get(ctx, ref)
+}
+
+// narrow lowers the limits of a profile to those of a request.
+func (o *Overrides) narrow(s *run.Settings) {
+	lower := func(have *int, want int) {
+		if want > 0 && (*have == 0 || want < *have) {
+			*have = want
+		}
+	}
+	lower(&s.MaxSteps, o.MaxSteps)
+	lower(&s.MaxToolCalls, o.MaxToolCalls)
+	if ms := int64(o.MaxRunTimeSeconds) * 1000; ms > 0 && (s.MaxRunMS == 0 || ms < s.MaxRunMS) {
+		s.MaxRunMS = ms
+	}
+}
+
+// options applies a request's wishes to a profile's options.
+func (o *Overrides) options(p *prompt.Options) {
+	if o.MaxOutputTokens > 0 && (p.MaxTokens == 0 || o.MaxOutputTokens < p.MaxTokens) {
+		p.MaxTokens = o.MaxOutputTokens
+	}
+	if o.Temperature != nil {
+		p.Temperature = o.Temperature
+	}
+	if o.TopP != nil {
+		p.TopP = o.TopP
+	}
+	if len(o.Stop) > 0 {
+		p.Stop = o.Stop
+	}
+	if o.JSON || len(o.Schema) > 0 {
+		p.JSON, p.Schema = true, o.Schema
+	}
+	if o.ToolChoice != "" {
+		p.ToolChoice = model.ToolChoice(o.ToolChoice)
+	}
+	if o.Thinking != "" {
+		p.Thinking = model.ThinkingLevel(o.Thinking)
+	}
+}
+
+// system is the agent's system prompt with what the request appends.
+func (d *driver) system() []model.SystemPart {
+	parts := d.agent.System
+	if s := d.spec.Overrides.System; s != "" {
+		parts = append(parts[:len(parts):len(parts)], model.SystemPart{Text: s, Cache: true})
+	}
+	return parts
+}
+
+// titleLength is how much of the first message names a session.
+const titleLength = 80
+
+func title(blocks []message.Block) string {
+	for _, b := range blocks {
+		if b.Type == message.BlockText && b.Text != "" {
+			r := []rune(b.Text)
+			for i, c := range r {
+				if c == '\n' || i == titleLength {
+					return string(r[:i])
+				}
+			}
+			return b.Text
+		}
+	}
+	return ""
+}

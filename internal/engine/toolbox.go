@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agentd/internal/policy"
+	"agentd/internal/run"
+	"agentd/message"
+	"agentd/tool"
+)
+
+// toolbox is what a run may call: the agent's tools, those that the machine
+// performs, and those of the client. It does not change while the run lasts.
+type toolbox struct {
+	set       tool.Set
+	validator *tool.Validator
+	rules     policy.Rules
+	subagents []string
+	auto      bool
+	// raw and prepared are the arguments of the open batch by call id.
+	raw      map[string]json.RawMessage
+	prepared map[string]json.RawMessage
+}
+
+func newToolbox(a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
+	b := toolbox{validator: tool.NewValidator(), rules: a.Rules, subagents: a.Subagents, auto: autonomous}
+	if o.NoTools {
+		return b, nil
+	}
+	var tools []tool.Tool
+	for _, name := range a.Tools.Names() {
+		t, _, _ := a.Tools.Lookup(name)
+		tools = append(tools, t)
+	}
+	if a.AskUser && !autonomous {
+		tools = append(tools, askUserQuestion{})
+	}
+	if len(a.Subagents) > 0 {
+		tools = append(tools, createSubagent{a.Subagents})
+	}
+	for _, c := range o.ClientTools {
+		if _, _, taken := a.Tools.Lookup(c.Name); taken {
+			return b, fmt.Errorf("the client's tool %q has the name of a tool of the server: rename it", c.Name)
+		}
+		tools = append(tools, clientTool{c})
+	}
+	var err error
+	b.set, err = tool.NewSet(tools...)
+	return b, err
+}
+
+// open takes in the calls of a reply.
+func (b *toolbox) open(m *message.Message) {
+	b.raw, b.prepared = map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for _, c := range m.ToolCalls() {
+		b.raw[c.ID] = c.Arguments
+	}
+}
+
+// args gives what is known of a call's arguments: the validated ones, else what
+// the model wrote.
+func (b *toolbox) args(callID string) json.RawMessage {
+	if p, ok := b.prepared[callID]; ok {
+		return p
+	}
+	return b.raw[callID]
+}
+
+// judge decides about a call: lookup, arguments, policy.
+func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
+	v := run.Verdict{At: at, CallID: in.CallID, Decision: run.Deny}
+	_, spec, ok := b.set.Lookup(in.Name)
+	if !ok {
+		v.Reason = fmt.Sprintf("There is no tool %q. %s", in.Name, b.known())
+		return v
+	}
+	v.Effect, v.Sequential, v.ToolKind = string(spec.EffectOrDefault()), spec.Sequential, spec.Kind
+	args, aerr := b.validator.Prepare(spec, b.raw[in.CallID])
+	if aerr != nil {
+		v.Reason = aerr.Error()
+		return v
+	}
+	b.prepared[in.CallID] = args
+	switch spec.Kind {
+	case "ask":
+		v.Decision = run.Ask
+		v.Prompt, v.Schema = question(args)
+		return v
+	case "spawn":
+		if name := subagentOf(args); !slices.Contains(b.subagents, name) {
+			v.Reason = fmt.Sprintf("There is no subagent %q: use one of %s.", name, strings.Join(b.subagents, ", "))
+			return v
+		}
+	case "client":
+		v.Decision = run.Allow
+		return v
+	}
+	verdict := b.rules.Judge(&spec, args, b.auto)
+	v.Reason = verdict.Reason
+	switch {
+	case verdict.Deny:
+		v.Reason = "Not executed: " + verdict.Reason + "."
+	case verdict.Ask:
+		v.Decision = run.Ask
+		v.Prompt = fmt.Sprintf("May %s run? (%s)", in.Name, verdict.Reason)
+	default:
+		v.Decision = run.Allow
+	}
+	return v
+}
+
+// amend replaces a call's arguments by a person's, if they are valid.
+func (b *toolbox) amend(callID, name string, raw json.RawMessage) (json.RawMessage, error) {
+	_, spec, ok := b.set.Lookup(name)
+	if !ok {
+		return nil, fmt.Errorf("there is no tool %q any more", name)
+	}
+	args, aerr := b.validator.Prepare(spec, raw)
+	if aerr != nil {
+		return nil, aerr
+	}
+	b.prepared[callID] = args
+	return args, nil
+}
+
+func (b *toolbox) known() string {
+	names := b.set.Names()
+	if len(names) == 0 {
+		return "No tools are available in this run."
+	}
+	return "The tools are: " + strings.Join(names, ", ") + "."
+}
+
+func (b *toolbox) subagent(callID string) string { return subagentOf(b.args(callID)) }

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"agentd/event"
+	"agentd/fault"
+	"agentd/internal/run"
+	"agentd/internal/session"
+	"agentd/internal/store"
+	"agentd/message"
+)
+
+// timestamp formats Unix milliseconds as on the wire; 0 is "".
+func timestamp(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return time.UnixMilli(ms).UTC().Format(event.TimeLayout)
+}
+
+func notFound(what, id string, err error) error {
+	if !errors.Is(err, store.ErrNotFound) {
+		return internal("engine", err)
+	}
+	return &fault.Error{Kind: fault.NotFound, Err: errors.New("there is no " + what + " " + id)}
+}
+
+func internal(op string, err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return err
+	}
+	kind := fault.Internal
+	if errors.Is(err, context.Canceled) {
+		kind = fault.Cancelled
+	} else if errors.Is(err, context.DeadlineExceeded) {
+		kind = fault.Timeout
+	}
+	return &fault.Error{Op: op, Kind: kind, Err: err}
+}
+
+func profileRef(name, version string) string {
+	if version == "" {
+		return name
+	}
+	return name + "@" + version
+}
+
+// Get gives a run.
+func (e *Engine) Get(ctx context.Context, ref Ref) (*Run, error) {
+	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
+	if err != nil {
+		return nil, notFound("run", ref.ID, err)
+	}
+	return e.view(ctx, ref.Tenant, row)
+}
+
+// List gives runs, newest first, without their outputs.
+func (e *Engine) List(ctx context.Context, tenant string, f RunFilter) ([]*Run, string, error) {
+	rows, cursor, err := e.store.Runs(ctx, tenant, store.RunFilter{SessionID: f.SessionID, Status: f.Status, Limit: f.Limit, Cursor: f.Cursor})
+	if err != nil {
+		return nil, "", internal("engine.List", err)
+	}
+	runs := make([]*Run, len(rows))
+	for i, row := range rows {
+		runs[i] = summary(row)
+	}
+	return runs, cursor, nil
+}
+
+// summary is what the run's row alone tells.
+func summary(row *store.Run) *Run {
+	r := &Run{ID: row.ID, SessionID: row.SessionID, RootID: row.RootID, ParentID: row.ParentID, Profile: row.Profile,
+		ProfileVersion: row.Version, Mode: row.Mode, Status: row.Status, StopReason: row.StopReason, Steps: row.Steps,
+		Metadata: row.Metadata, CreatedAt: timestamp(row.Created), StartedAt: timestamp(row.Started), EndedAt: timestamp(row.Ended), LastSeq: row.Seq}
+	if r.RootID == "" {
+		r.RootID = row.ID
+	}
+	if len(row.Usage) > 0 && json.Unmarshal(row.Usage, &r.Usage) != nil {
+		r.Usage = message.Usage{}
+	}
+	if len(row.Error) > 0 {
+		r.Error = new(event.Error)
+		if json.Unmarshal(row.Error, r.Error) != nil {
+			r.Error = &event.Error{Kind: string(fault.Internal), Message: string(row.Error)}
+		}
+	}
+	return r
+}
+
+// view is a run with its output and its open interrupts.
+func (e *Engine) view(ctx context.Context, tenant string, row *store.Run) (*Run, error) {
+	r := summary(row)
+	if row.OutputEntry != "" {
+		m, err := e.message(ctx, tenant, row.SessionID, row.OutputEntry)
+		if err != nil {
+			return nil, err
+		}
+		r.Output = m.Text()
+		if row.StopReason == run.StopClientTools {
+			r.ToolCalls = m.ToolCalls()
+		}
+	}
+	if row.Status == string(run.Paused) || row.Status == string(run.Running) {
+		open, err := e.Interrupts(ctx, tenant, "open", row.ID)
+		if err != nil {
+			return nil, err
+		}
+		r.Interrupts = open
+	}
+	return r, nil
+}
+
+func (e *Engine) message(ctx context.Context, tenant, ses, entry string) (*message.Message, error) {
+	row, err := e.store.Entry(ctx, tenant, ses, entry)
+	if err != nil {
+		return nil, notFound("entry", entry, err)
+	}
+	var m message.Message
+	if err := json.Unmarshal(row.Body, &m); err != nil {
+		return nil, internal("engine.message", err)
+	}
+	return &m, nil
+}
+
+// CreateSession makes an empty session.
+func (e *Engine) CreateSession(ctx context.Context, tenant, name string, metadata json.RawMessage) (*SessionView, error) {
+	now := e.now()
+	ses := &store.Session{ID: "ses_" + e.cfg.NewID(), Title: name, Metadata: metadata, Created: now, Updated: now}
+	if err := e.store.Commit(ctx, &store.Tx{Tenant: tenant, NewSessions: []*store.Session{ses}}); err != nil {
+		return nil, internal("engine.CreateSession", err)
+	}
+	return sessionView(ses), nil
+}
+
+// Session gives a session.
+func (e *Engine) Session(ctx context.Context, ref Ref) (*SessionView, error) {
+	ses, err := e.store.Session(ctx, ref.Tenant, ref.ID)
+	if err != nil {
+		return nil, notFound("session", ref.ID, err)
+	}
+	return sessionView(ses), nil
+}
+
+// Sessions lists sessions, most recently updated first; those of one-shot calls
+// are left out, so a page may be short.
+func (e *Engine) Sessions(ctx context.Context, tenant, cursor string, limit int) ([]*SessionView, string, error) {
+	rows, next, err := e.store.Sessions(ctx, tenant, store.SessionFilter{Limit: limit, Cursor: cursor})
+	if err != nil {
+		return nil, "", internal("engine.Sessions", err)
+	}
+	var views []*SessionView
+	for _, ses := range rows {
+		if string(ses.Metadata) != `{"ephemeral":true}` {
+			views = append(views, sessionView(ses))
+		}
+	}
+	return views, next, nil
+}
+
+func sessionView(s *store.Session) *SessionView {
+	return &SessionView{ID: s.ID, Title: s.Title, Leaf: s.Leaf, Metadata: s.Metadata, CreatedAt: timestamp(s.Created), UpdatedAt: timestamp(s.Updated)}
+}
+
+// DeleteSession deletes a session with its runs. One with an active run is a
+// conflict.
+func (e *Engine) DeleteSession(ctx context.Context, ref Ref) error {
+	if active := e.active(ref); active != "" {
+		return &fault.Error{Kind: fault.Conflict, Err: errors.New("run " + active + " of the session is active"), Hint: "Cancel the run first."}
+	}
+	if _, err := e.store.Session(ctx, ref.Tenant, ref.ID); err != nil {
+		return notFound("session", ref.ID, err)
+	}
+	if err := e.store.Commit(ctx, &store.Tx{Tenant: ref.Tenant, DropSessions: []string{ref.ID}}); err != nil {
+		return internal("engine.DeleteSession", err)
+	}
+	return nil
+}
+
+// Entries gives the session's path from root to leaf, after an entry id ("" for
+// the start), at most limit entries (0 for all).
+func (e *Engine) Entries(ctx context.Context, ref Ref, after string, limit int) ([]*EntryView, error) {
+	ses, err := e.store.Session(ctx, ref.Tenant, ref.ID)
+	if err != nil {
+		return nil, notFound("session", ref.ID, err)
+	}
+	path, err := e.store.Path(ctx, ref.Tenant, ref.ID, ses.Leaf)
+	if err != nil {
+		return nil, internal("engine.Entries", err)
+	}
+	views := []*EntryView{}
+	for _, row := range path {
+		if row.ID <= after {
+			continue
+		}
+		if limit > 0 && len(views) == limit {
+			break
+		}
+		views = append(views, entryView(row))
+	}
+	return views, nil
+}
+
+func entryView(row *store.Entry) *EntryView {
+	v := &EntryView{ID: row.ID, Parent: row.Parent, Kind: row.Kind, RunID: row.RunID, CreatedAt: timestamp(row.Created)}
+	if row.Kind == session.KindMessage {
+		v.Message = new(message.Message)
+		if json.Unmarshal(row.Body, v.Message) == nil {
+			return v
+		}
+		v.Message = nil
+	}
+	v.Data = row.Body
+	return v
+}
+
+// Usage sums what model calls used and cost, by model. From and to are Unix
+// milliseconds, to exclusive; 0 means open. An empty session means all.
+func (e *Engine) Usage(ctx context.Context, tenant string, from, to int64, ses string) ([]UsageView, error) {
+	rows, err := e.store.Usage(ctx, tenant, store.UsageFilter{SessionID: ses, From: from, To: to})
+	if err != nil {
+		return nil, internal("engine.Usage", err)
+	}
+	views := make([]UsageView, len(rows))
+	for i, u := range rows {
+		views[i] = UsageView{Provider: u.Provider, Model: u.Model, Calls: u.Calls, Input: u.Input, Output: u.Output,
+			CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Cost: message.Money(u.Cost)}
+	}
+	return views, nil
+}
+
+// Artifact gives a stored payload.
+func (e *Engine) Artifact(ctx context.Context, ref Ref) (name, mimeType string, data []byte, err error) {
+	b, err := e.store.Blob(ctx, ref.Tenant, ref.ID)
+	if err != nil {
+		return "", "", nil, notFound("artifact", ref.ID, err)
+	}
+	return b.Name, b.MimeType, b.Data, nil
+}

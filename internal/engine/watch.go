@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"agentd/event"
+	"agentd/fault"
+	"agentd/internal/run"
+)
+
+// replayPage is how many events a reader takes from the store at a time.
+const replayPage = 512
+
+// Watch yields the events of a run with numbers above after: first those that
+// are stored, then those that come, until the terminal event. It yields an error
+// once, as its last element: ErrSlowReader, ctx's error, or a *fault.Error.
+//
+// The events and their payloads are shared: they must not be changed.
+func (e *Engine) Watch(ctx context.Context, ref Ref, after int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		if _, err := e.store.Run(ctx, ref.Tenant, ref.ID); err != nil {
+			yield(event.Event{}, notFound("run", ref.ID, err))
+			return
+		}
+		s := e.acquire(ref)
+		defer e.release(ref, s)
+		// Reader first, store second: what happens in between comes twice
+		// and is recognised by its number; nothing is missed.
+		r := s.subscribe(e.cfg.ReaderBuffer)
+		defer s.unsubscribe(r)
+		w := &watcher{e: e, ref: ref, seen: after, yield: yield}
+		if done := w.replay(ctx); done {
+			return
+		}
+		row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
+		if err != nil {
+			yield(event.Event{}, internal("engine.Watch", err))
+			return
+		}
+		if run.Status(row.Status).Ended() {
+			// It may have ended after the replay, or after was past the end.
+			w.replay(ctx)
+			return
+		}
+		var spare []event.Event
+		for {
+			events, closed, err := r.next(ctx, e.ctx.Done(), spare)
+			if err != nil {
+				yield(event.Event{}, err)
+				return
+			}
+			if closed {
+				yield(event.Event{}, fault.New(fault.Unavailable, "this process no longer drives the run: connect again"))
+				return
+			}
+			for i := range events {
+				if w.give(events[i]) {
+					return
+				}
+			}
+			clear(events)
+			spare = events
+		}
+	}
+}
+
+// watcher is one Watch under way.
+type watcher struct {
+	e     *Engine
+	ref   Ref
+	seen  int64
+	yield func(event.Event, error) bool
+	h     hydrator
+}
+
+// give yields what the reader has not seen of an event and reports whether that
+// was the end.
+func (w *watcher) give(ev event.Event) (done bool) {
+	ev, ok := event.After(ev, w.seen)
+	if !ok {
+		return false
+	}
+	w.seen = ev.Seq
+	return !w.yield(ev, nil) || ev.Type.Terminal()
+}
+
+// replay yields what is stored and reports whether that was the end.
+func (w *watcher) replay(ctx context.Context) (done bool) {
+	for {
+		rows, err := w.e.store.Events(ctx, w.ref.Tenant, w.ref.ID, w.seen, replayPage)
+		if err != nil {
+			w.yield(event.Event{}, internal("engine.Watch", err))
+			return true
+		}
+		for _, row := range rows {
+			ev, err := w.h.event(ctx, w.e, w.ref.Tenant, row)
+			if err != nil {
+				w.yield(event.Event{}, internal("engine.Watch", err))
+				return true
+			}
+			if w.give(ev) {
+				return true
+			}
+		}
+		if len(rows) < replayPage {
+			return false
+		}
+	}
+}
+
+// Events gives the stored events of a run after a number, without waiting.
+func (e *Engine) Events(ctx context.Context, ref Ref, after int64) ([]event.Event, error) {
+	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
+	if err != nil {
+		return nil, notFound("run", ref.ID, err)
+	}
+	var out []event.Event
+	w := &watcher{e: e, ref: Ref{ref.Tenant, row.ID}, seen: after, yield: func(ev event.Event, err2 error) bool {
+		if err2 != nil {
+			err = err2
+			return false
+		}
+		out = append(out, ev)
+		return true
+	}}
+	w.replay(ctx)
+	return out, err
+}

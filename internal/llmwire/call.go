@@ -1,0 +1,180 @@
+package llmwire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"agentd/fault"
+	"agentd/internal/sse"
+	"agentd/model"
+)
+
+// DefaultIdle is how long a provider may send nothing. Models that think do so
+// in silence for minutes on some APIs.
+const DefaultIdle = 5 * time.Minute
+
+// drainTime is how long a finished stream may take to end, so that its
+// connection can be used again. A server that takes longer costs a connection.
+const drainTime = 50 * time.Millisecond
+
+// Client returns the HTTP client that adapters use: connections are kept for as
+// many concurrent calls as a busy server has, HTTP/2 where the server speaks
+// it, no redirects (a redirect could carry the key to another host), no timeout
+// on the whole of a call. base may be nil; a given client is used as it is,
+// except that it does not follow redirects unless it says how.
+func Client(base *http.Client) *http.Client {
+	c := http.Client{Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          1024,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   15 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		// Compressing a stream holds back its events.
+		DisableCompression: true,
+	}}
+	if base != nil {
+		c = *base
+	}
+	if c.CheckRedirect == nil {
+		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
+	return &c
+}
+
+// BaseURL checks a base URL and returns it without a slash at its end.
+func BaseURL(op, raw string) (string, error) {
+	u, err := url.Parse(raw)
+	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		err = errors.New("it needs a scheme (http or https) and a host")
+	}
+	if err == nil && u.User != nil {
+		err = errors.New("it must not hold a password; use the credential")
+	}
+	if err != nil {
+		var ue *url.Error
+		if errors.As(err, &ue) { // its text repeats the URL, which may hold a secret
+			err = ue.Err
+		}
+		return "", &fault.Error{Op: op, Kind: fault.Invalid, Field: "base_url",
+			Err: fmt.Errorf("not a base URL: %w", err), Hint: "write it as the provider's SDK does, such as https://api.openai.com/v1"}
+	}
+	return strings.TrimRight(raw, "/"), nil
+}
+
+var errIdle = errors.New("the provider sent nothing for too long")
+
+// Call is one request and its stream, ended by the caller's context or by
+// silence.
+type Call struct {
+	caller context.Context
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	idle   time.Duration
+	body   io.ReadCloser
+}
+
+// Begin starts the watch. idle 0 means DefaultIdle, negative no limit. End must
+// be called.
+func Begin(ctx context.Context, idle time.Duration) *Call {
+	if idle == 0 {
+		idle = DefaultIdle
+	}
+	c := &Call{caller: ctx, idle: idle}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	if idle > 0 {
+		c.timer = time.AfterFunc(idle, func() { c.cancel(errIdle) })
+	}
+	return c
+}
+
+// Context is what the request must be sent with.
+func (c *Call) Context() context.Context { return c.ctx }
+
+// Events returns a reader of the response's events. Each read restarts the
+// watch.
+func (c *Call) Events(res *http.Response) *sse.Reader {
+	c.body = res.Body
+	return sse.NewReader(c, nil)
+}
+
+// Read implements io.Reader over the response's body.
+func (c *Call) Read(p []byte) (int, error) {
+	n, err := c.body.Read(p)
+	if n > 0 && c.timer != nil {
+		c.timer.Reset(c.idle)
+	}
+	return n, err
+}
+
+// Finish reads what little a finished stream still has, so that the connection
+// can be used again.
+func (c *Call) Finish() {
+	stop := time.AfterFunc(drainTime, func() { c.cancel(nil) })
+	defer stop.Stop()
+	_, _ = io.CopyN(io.Discard, c.body, 64<<10)
+}
+
+// End releases everything.
+func (c *Call) End() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.cancel(nil)
+	if c.body != nil {
+		_ = c.body.Close()
+	}
+}
+
+// Fail classes an error of sending or reading.
+func (c *Call) Fail(err error) *model.Error {
+	e := &model.Error{Class: model.ClassConnection, Message: err.Error(), Err: err}
+	var ue *url.Error
+	if errors.As(err, &ue) { // its text repeats the URL
+		e.Message, e.Err = ue.Err.Error(), ue.Err
+	}
+	var (
+		ne       net.Error
+		tooLarge *sse.TooLargeError
+	)
+	switch {
+	case c.caller.Err() != nil:
+		e.Class, e.Message, e.Err = model.ClassCancelled, "the call was cancelled", context.Cause(c.caller)
+	case errors.Is(context.Cause(c.ctx), errIdle):
+		e.Class, e.Message, e.Err = model.ClassTimeout, fmt.Sprintf("%v (%v)", errIdle, c.idle), errIdle
+	case errors.As(err, &tooLarge):
+		e.Class = model.ClassMalformed
+	case c.body != nil && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		e.Class, e.Message = model.ClassTruncated, "the stream ended before the reply did"
+	case errors.As(err, &ne) && ne.Timeout():
+		e.Class = model.ClassTimeout
+	}
+	return e
+}
+
+// Redact removes a secret from a text that others will see.
+func Redact(text, secret string) string {
+	if secret == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, secret, "[redacted]")
+}
+
+// Clip shortens a text that others will see.
+func Clip(text string) string {
+	const limit = 2000
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + " …"
+}

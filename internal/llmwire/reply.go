@@ -1,0 +1,178 @@
+package llmwire
+
+import (
+	"encoding/json"
+	"strings"
+
+	"agentd/internal/jsonrepair"
+	"agentd/message"
+	"agentd/model"
+)
+
+// Reply puts an assistant message together from the pieces of a stream and
+// emits the stream events on the way: start once, and for each block its start,
+// its deltas and its end. Blocks are numbered in the order they are opened.
+type Reply struct {
+	// Message is the message so far. Set what is known about it before Start.
+	Message message.Message
+
+	emit    func(model.StreamEvent)
+	started bool
+	parts   []*part
+}
+
+// part is what is known of a block beside the block itself.
+type part struct {
+	text   strings.Builder
+	call   *message.Block // as given to the events of a tool call
+	closed bool
+}
+
+// NewReply returns an empty reply. emit may be nil.
+func NewReply(emit func(model.StreamEvent)) *Reply {
+	return &Reply{Message: message.Message{Role: message.RoleAssistant, Content: []message.Block{}}, emit: emit}
+}
+
+// Start emits the start event, once.
+func (r *Reply) Start() {
+	if !r.started {
+		r.started = true
+		r.send(model.StreamEvent{Type: model.StreamStart})
+	}
+}
+
+func (r *Reply) send(e model.StreamEvent) {
+	if r.emit != nil {
+		e.Partial = &r.Message
+		r.emit(e)
+	}
+}
+
+// Open begins a block and returns its index. Of a tool call, b has the id and
+// the name.
+func (r *Reply) Open(b message.Block) int {
+	r.Start()
+	i := len(r.Message.Content)
+	p := &part{}
+	e := model.StreamEvent{Index: i}
+	switch b.Type {
+	case message.BlockToolCall:
+		b.Arguments = json.RawMessage("{}")
+		call := b
+		p.call = &call
+		e.Type, e.ToolCall = model.StreamToolStart, p.call
+	case message.BlockThinking:
+		e.Type = model.StreamThinkingStart
+	default:
+		e.Type = model.StreamTextStart
+	}
+	r.Message.Content = append(r.Message.Content, b)
+	r.parts = append(r.parts, p)
+	r.send(e)
+	return i
+}
+
+// Rename completes the id and the name of a tool call that came later than its
+// start. Empty values change nothing.
+func (r *Reply) Rename(i int, id, name string) {
+	b := &r.Message.Content[i]
+	if (id == "" || b.ID == id) && (name == "" || b.Name == name) {
+		return
+	}
+	if id != "" {
+		b.ID = id
+	}
+	if name != "" {
+		b.Name = name
+	}
+	call := *b
+	r.parts[i].call = &call
+}
+
+// Delta adds the text of a JSON string to block i: text, thinking, or a piece
+// of argument JSON.
+func (r *Reply) Delta(i int, raw []byte) {
+	if !IsString(raw) || r.parts[i].closed {
+		return
+	}
+	p, b := r.parts[i], &r.Message.Content[i]
+	before := p.text.Len()
+	if in := raw[1 : len(raw)-1]; plain(in) {
+		p.text.Write(in)
+	} else {
+		unescape(&p.text, in)
+	}
+	all := p.text.String()
+	if len(all) == before {
+		return
+	}
+	e := model.StreamEvent{Index: i, Delta: all[before:]}
+	switch b.Type {
+	case message.BlockToolCall:
+		e.Type, e.ToolCall = model.StreamToolDelta, p.call
+	case message.BlockThinking:
+		b.Text = all
+		e.Type = model.StreamThinkingDelta
+	default:
+		b.Text = all
+		e.Type = model.StreamTextDelta
+	}
+	r.send(e)
+}
+
+// Sign adds to the signature of block i.
+func (r *Reply) Sign(i int, s string) { r.Message.Content[i].Signature += s }
+
+// Len is the number of characters that block i has so far.
+func (r *Reply) Len(i int) int { return r.parts[i].text.Len() }
+
+// Close ends block i. The arguments of a tool call become a valid JSON object.
+func (r *Reply) Close(i int) {
+	p, b := r.parts[i], &r.Message.Content[i]
+	if p.closed {
+		return
+	}
+	p.closed = true
+	e := model.StreamEvent{Index: i, Content: b.Text}
+	switch b.Type {
+	case message.BlockToolCall:
+		b.Arguments, _ = jsonrepair.Object([]byte(p.text.String()))
+		call := *b
+		p.call = &call
+		e.Type, e.ToolCall, e.Content = model.StreamToolEnd, p.call, string(b.Arguments)
+	case message.BlockThinking:
+		e.Type = model.StreamThinkingEnd
+	default:
+		e.Type = model.StreamTextEnd
+	}
+	r.send(e)
+}
+
+// CloseAll ends every open block, in order.
+func (r *Reply) CloseAll() {
+	r.Start()
+	for i := range r.parts {
+		r.Close(i)
+	}
+}
+
+// Calls is the number of tool calls so far.
+func (r *Reply) Calls() int {
+	n := 0
+	for i := range r.Message.Content {
+		if r.Message.Content[i].Type == message.BlockToolCall {
+			n++
+		}
+	}
+	return n
+}
+
+// Nameless reports whether a tool call has no name, and so cannot be made.
+func (r *Reply) Nameless() bool {
+	for i := range r.Message.Content {
+		if b := &r.Message.Content[i]; b.Type == message.BlockToolCall && b.Name == "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,89 @@
+package llmwire
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"agentd/internal/jsonrepair"
+)
+
+// AppendString appends s as a JSON string. Invalid UTF-8, and with it lone
+// surrogates, is left out: providers refuse a request for one such byte.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && size == 1 {
+				dst = append(dst, s[from:i]...)
+				from = i + 1
+			}
+			i += size
+			continue
+		}
+		if c >= 0x20 && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		dst = append(dst, s[from:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			const hex = "0123456789abcdef"
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		i++
+		from = i
+	}
+	return append(append(dst, s[from:]...), '"')
+}
+
+// AppendObject appends a JSON object, repaired if it is none.
+func AppendObject(dst []byte, object json.RawMessage) []byte {
+	o, _ := jsonrepair.Object(object)
+	return append(dst, o...)
+}
+
+// AppendKey appends a comma, unless dst ends where an object begins, and the
+// key with its colon. key must need no escape.
+func AppendKey(dst []byte, key string) []byte {
+	if n := len(dst); n > 0 && dst[n-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(append(append(dst, '"'), key...), '"', ':')
+}
+
+// AppendFloat appends f as a JSON number, and reports false if it is none.
+func AppendFloat(dst []byte, f float64) ([]byte, bool) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return dst, false
+	}
+	return strconv.AppendFloat(dst, f, 'f', -1, 64), true
+}
+
+// Blank reports whether s has nothing a model could read: no text at all, or
+// only white space and bytes that are left out when s is sent.
+func Blank(s string) bool {
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+		case r == ' ', r == '\n', r == '\t', r == '\r', r == '\f', r == '\v', r == 0xa0, r == 0x85:
+		default:
+			return false
+		}
+		i += size
+	}
+	return true
+}

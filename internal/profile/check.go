@@ -1,0 +1,199 @@
+package profile
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Semantic versions as https://semver.org (2.0.0) has them, simplified:
+// identifiers of digits may have leading zeros.
+var (
+	versionRE = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+	nameRE    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+)
+
+// check does what one value alone can not tell, and keeps what is right.
+func (l *loader) check(settings *decoder, files []*profileFile) {
+	for _, f := range files {
+		l.register(f)
+	}
+	for _, f := range files {
+		d, p := f.decoder, f.profile
+		l.identity(f)
+		l.models(f)
+		l.references(f)
+		l.values(f)
+		d.notices(p)
+		if len(d.problems.Errors()) == 0 {
+			l.config.Profiles[p.ProfileName] = p
+		}
+		l.problems = append(l.problems, d.problems...)
+	}
+	if settings != nil {
+		s := &l.config.Settings
+		l.knownProfile(settings, "default_profile", s.DefaultProfile)
+		l.knownProfile(settings, "task_profile", s.TaskProfile)
+		l.problems = append(l.problems, settings.problems...)
+	}
+}
+
+// register notes the profile's name, once.
+func (l *loader) register(f *profileFile) {
+	name, d := f.profile.ProfileName, f.decoder
+	if name == "" {
+		return
+	}
+	if first, ok := l.profiles[name]; ok {
+		d.fail(d.at("profile_name"), "profile_name", fmt.Sprintf("another profile is named %s: %s, line %d", d.quote("profile_name", name), first.file, first.pos.line),
+			"rename one of them")
+		return
+	}
+	l.profiles[name] = source{d.file, d.at("profile_name")}
+}
+
+func (l *loader) identity(f *profileFile) {
+	d, p := f.decoder, f.profile
+	if d.has("profile_name") && !d.wrong("profile_name") && !nameRE.MatchString(p.ProfileName) {
+		d.fail(d.at("profile_name"), "profile_name", "is not a name", "use 1 to 64 letters, digits, dots, _ or -, beginning with a letter or digit")
+	}
+	if d.has("profile_version") && !d.wrong("profile_version") && !versionRE.MatchString(p.ProfileVersion) {
+		d.fail(d.at("profile_version"), "profile_version", "is not a semantic version", "write MAJOR.MINOR.PATCH, such as \"1.2.0\"")
+	}
+}
+
+// wrong reports whether a problem was found at the key or below it.
+func (d *decoder) wrong(key string) bool {
+	return slices.ContainsFunc(d.problems, func(p Problem) bool {
+		rest, ok := strings.CutPrefix(p.Key, key)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+func (l *loader) models(f *profileFile) {
+	d, p := f.decoder, f.profile
+	if d.has("primary_model") {
+		l.model(d, "primary_model", &p.PrimaryModel)
+	}
+	for i := range p.FallbackModels {
+		l.model(d, fmt.Sprintf("fallback_models[%d]", i), &p.FallbackModels[i])
+	}
+	if p.RoutingStrategy == "single" && len(p.FallbackModels) > 0 {
+		d.warn("fallback_models", "are never used with routing_strategy: single", "remove them, or write routing_strategy: fallback")
+	}
+	if d.wrong("primary_model") || d.wrong("fallback_models") || !d.has("primary_model") {
+		return
+	}
+	if len(p.UsableModels(l.opts.Env)) == 0 {
+		d.warn("primary_model", "no model of this profile has its API key: "+p.PrimaryModel.KeyEnv()+" is not set",
+			"export "+p.PrimaryModel.KeyEnv()+"=…")
+	}
+}
+
+func (l *loader) model(d *decoder, key string, m *Model) {
+	if m.Provider != "" && !d.wrong(key+".provider") && !slices.Contains(l.opts.Providers, m.Provider) {
+		hint := "use " + strings.Join(l.opts.Providers, ", ")
+		if m.Provider == "ollama" {
+			hint = "Ollama speaks the OpenAI protocol: provider: openai, base_url: http://127.0.0.1:11434/v1"
+		}
+		d.fail(d.at(key+".provider"), key+".provider", "this version has no adapter for "+m.Provider, hint)
+	}
+	if m.Script == "" {
+		return
+	}
+	at := d.at(key + ".script")
+	if m.Provider != "script" {
+		d.fail(at, key+".script", "is only for provider: script", "remove it, or write provider: script")
+		return
+	}
+	if clean := filepath.ToSlash(filepath.Clean(m.Script)); !filepath.IsAbs(m.Script) && !fs.ValidPath(clean) {
+		d.fail(at, key+".script", "leads out of the configs folder", "put the script into the folder, or write an absolute path")
+		return
+	}
+	if _, err := l.config.Script(m); err != nil {
+		d.fail(at, key+".script", "the script can not be read", "write the path relative to the configs folder")
+	}
+}
+
+func (l *loader) references(f *profileFile) {
+	d, p := f.decoder, f.profile
+	for i, name := range p.Tools.MCPServers {
+		l.knownServer(d, fmt.Sprintf("tools.mcp_servers[%d]", i), name)
+	}
+	if p.MemoryProvider != "" {
+		l.knownServer(d, "memory_provider", p.MemoryProvider)
+	} else if p.MemoryEnabled {
+		d.fail(d.at("memory_enabled"), "memory_provider", "is missing, but memory is enabled", "name the MCP server that keeps the memory")
+	}
+	for i, name := range p.Tools.Builtin {
+		key := fmt.Sprintf("tools.builtin[%d]", i)
+		if l.opts.Builtins != nil && !d.wrong(key) && !slices.Contains(l.opts.Builtins, name) {
+			d.fail(d.at(key), key, "no built-in tool or group is named "+d.quote(key, name), known(name, slices.Clone(l.opts.Builtins)))
+		}
+	}
+	for i, pattern := range p.Tools.Deny {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			key := fmt.Sprintf("tools.deny[%d]", i)
+			d.fail(d.at(key), key, "is not a pattern", "write a tool's name, or a pattern with * and ?")
+		}
+	}
+	for i, name := range p.Subagents {
+		l.knownProfile(d, fmt.Sprintf("subagents[%d]", i), name)
+	}
+}
+
+func (l *loader) values(f *profileFile) {
+	d, p := f.decoder, f.profile
+	if p.Retry.BaseDelay > p.Retry.MaxDelay && !d.wrong("retry") {
+		d.fail(d.at("retry"), "retry.base_delay", "is longer than retry.max_delay", "make it shorter")
+	}
+	if p.Temperature != nil && p.TopP != nil {
+		d.warn("top_p", "temperature is set too; some models refuse both", "keep one")
+	}
+	for i, to := range p.LogDestinations {
+		key := fmt.Sprintf("log_destinations[%d]", i)
+		file, isFile := strings.CutPrefix(to, "file:")
+		if !d.wrong(key) && !slices.Contains([]string{"stdout", "stderr", "otel"}, to) && (!isFile || file == "") {
+			d.fail(d.at(key), key, "is not a destination", "one of: stderr, stdout, otel, file:PATH")
+		}
+	}
+}
+
+func (l *loader) knownServer(d *decoder, key, name string) {
+	if _, ok := l.servers[name]; ok || d.wrong(key) {
+		return
+	}
+	names := slices.Collect(maps.Keys(l.servers))
+	d.fail(d.at(key), key, "no MCP server is named "+d.quote(key, name), known(name, names)+"; servers are defined in mcp/servers.yaml")
+}
+
+func (l *loader) knownProfile(d *decoder, key, name string) {
+	if _, ok := l.profiles[name]; ok || name == "" || d.wrong(key) {
+		return
+	}
+	names := slices.Collect(maps.Keys(l.profiles))
+	d.fail(d.at(key), key, "no profile is named "+d.quote(key, name), known(name, names))
+}
+
+// known says which names there are.
+func known(name string, names []string) string {
+	slices.Sort(names)
+	if hint := didYouMean(name, names); hint != "" {
+		return hint
+	}
+	if len(names) == 0 {
+		return "there are none"
+	}
+	return "there are: " + strings.Join(names, ", ")
+}
+
+func (d *decoder) warn(key, msg, hint string) {
+	pos := d.at(key)
+	d.problems = append(d.problems, Problem{File: d.file, Line: pos.line, Column: pos.column, Key: key,
+		Message: msg, Hint: hint, Severity: SeverityWarning})
+}

@@ -1,0 +1,85 @@
+package profile
+
+// Memory is long-term memory. It is expected to change and stands alone for that.
+type Memory struct {
+	// Whether the agent remembers across sessions.
+	MemoryEnabled bool `json:"memory_enabled" default:"false"`
+	// Name of the MCP server that keeps the memory.
+	MemoryProvider string `json:"memory_provider,omitempty" example:"memory"`
+	// When something is remembered: never, when asked to, or by the agent's own judgement.
+	WritePolicy string `json:"write_policy" default:"explicit" enum:"never,explicit,auto"`
+	// When memory is read: at every turn, when the agent asks, or when a classifier says so.
+	ReadPolicy string `json:"read_policy" default:"on_demand" enum:"always,on_demand,classifier"`
+	// Days until a memory is deleted; 0: kept.
+	RetentionDays int `json:"retention_days,omitempty" min:"0" example:"90"`
+	// What must not be remembered.
+	PIIPolicy PIIPolicy `json:"pii_policy,omitzero"`
+}
+
+// PIIPolicy protects personal data.
+type PIIPolicy struct {
+	// Kinds of data that are never stored.
+	NeverStore []string `json:"never_store,omitempty" example:"[email, phone, credit_card]"`
+	// Regular expressions (RE2); what they match is masked before it is stored.
+	Redact []string `json:"redact,omitempty" format:"regex" example:"[\"[0-9]{16}\"]"`
+}
+
+// Observability is logs, traces and metrics of a profile's runs.
+type Observability struct {
+	// Least level that is logged.
+	LogLevel string `json:"log_level" default:"info" enum:"debug,info,warn,error"`
+	// Where logs go: `stderr`, `stdout`, `otel`, or `file:PATH`.
+	LogDestinations []string `json:"log_destinations,omitempty" example:"[stderr]"`
+	// How much of prompts, arguments and results is logged: all of it, with secrets masked, or hashes only.
+	LogPayloadPolicy string `json:"log_payload_policy" default:"redacted" enum:"full,redacted,hashes"`
+	// Whether traces are recorded.
+	TraceEnabled bool `json:"trace_enabled" default:"false"`
+	// Whether the profile's runs are counted in the metrics.
+	MetricsEnabled bool `json:"metrics_enabled" default:"true"`
+	// Part of the runs that is traced.
+	SamplingRate float64 `json:"sampling_rate" default:"1" min:"0" max:"1"`
+}
+
+// Reliability says what happens when something fails.
+type Reliability struct {
+	// Whether an `Idempotency-Key` header makes the second of two equal requests return the first one's run.
+	IdempotencyKeys bool `json:"idempotency_keys" default:"true"`
+	// Whether a run that was under way when the process ended goes on at the next start. If false it fails then.
+	ResumeOnRestart bool `json:"resume_on_restart" default:"true"`
+	// How often a failed step is tried again before the run fails.
+	RetryFailedSteps int `json:"retry_failed_steps,omitempty" min:"0" max:"10" example:"1"`
+	// How failed model calls are tried again.
+	Retry Retry `json:"retry"`
+	// When something that keeps failing is left alone for a while.
+	CircuitBreakers CircuitBreakers `json:"circuit_breakers,omitzero" example:"{provider: {failures: 5, cooldown: 30s}}"`
+}
+
+// Retry is exponential backoff.
+type Retry struct {
+	// Whether failed model calls are tried again at all.
+	Enabled bool `json:"enabled" default:"true"`
+	// Attempts after the first, for each model.
+	MaxRetries int `json:"max_retries" default:"3" min:"0" max:"100"`
+	// Wait before the first retry; it doubles each time. A provider's own Retry-After comes first.
+	BaseDelay Duration `json:"base_delay" default:"1s" min:"0s"`
+	// Longest wait. A provider that asks for more is not waited for: the next model takes over.
+	MaxDelay Duration `json:"max_delay" default:"60s" min:"0s"`
+}
+
+// CircuitBreakers, by what they guard.
+type CircuitBreakers struct {
+	// Each tool.
+	Tool Breaker `json:"tool,omitzero"`
+	// Each MCP server.
+	Server Breaker `json:"server,omitzero"`
+	// Each model provider.
+	Provider Breaker `json:"provider,omitzero"`
+}
+
+// Breaker opens after failures in a row and closes again after a while.
+type Breaker struct {
+	// Failures in a row that open it; 0: no breaker.
+	Failures int `json:"failures,omitempty" min:"0" example:"5"`
+	// How long it stays open.
+	Cooldown Duration `json:"cooldown,omitempty" min:"0s" example:"30s"`
+}

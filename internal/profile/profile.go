@@ -1,0 +1,223 @@
+package profile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"agentd/message"
+)
+
+// Profile is one agent: what it is for, which models think for it, which tools
+// it has and where it must stop. Keys are flat; the embedded structs only group
+// them. A profile is read-only once loaded.
+//
+// Zero means "no limit" for limits and "the model's own" for model settings,
+// unless a field says otherwise.
+type Profile struct {
+	Identity
+	Routing
+	Prompting
+	ToolAccess
+	Approval
+	Budgets
+	Execution
+	Memory
+	Observability
+	Reliability
+	Composition
+
+	// File is where the profile was read from.
+	File string `json:"-"`
+}
+
+// Identity names a profile and its version.
+type Identity struct {
+	// Stable name that clients use, also as `model` of the OpenAI-compatible API. Letters, digits, `.`, `_` and `-`; at most 64.
+	ProfileName string `json:"profile_name" required:"true" example:"default"`
+	// Semantic version, quoted. A run records the version it ran with.
+	ProfileVersion string `json:"profile_version" default:"0.1.0" example:"\"1.2.0\""`
+	// What the agent is for, in one or two sentences for people.
+	Description string `json:"description,omitempty" example:"Answers questions about this repository."`
+	// Words to filter profiles by in a user interface.
+	Labels []string `json:"labels,omitempty" example:"[general]"`
+	// More words to filter by; kept apart from labels for clients that know only one of them.
+	Tags []string `json:"tags,omitempty" example:"[coding, research]"`
+}
+
+// Routing says which model answers.
+type Routing struct {
+	// The model that answers.
+	PrimaryModel Model `json:"primary_model" required:"true" example:"{provider: anthropic, model: claude-sonnet-4-5}"`
+	// Models that take over, in order, when the one before is rate limited, overloaded, failing or too slow. Models whose API key is not set are left out.
+	FallbackModels []Model `json:"fallback_models,omitempty" example:"[{provider: openai, model: gpt-5-mini}]"`
+	// How a model is chosen: `single` never falls back, `fallback` takes the models in order, `cost_aware` and `latency_aware` prefer the cheapest or fastest that works.
+	RoutingStrategy string `json:"routing_strategy" default:"fallback" enum:"single,fallback,cost_aware,latency_aware"`
+	// Tokens of the context window to use; 0: all that the model has.
+	MaxContextTokens int `json:"max_context_tokens,omitempty" min:"0" example:"120000"`
+	// Tokens of one reply; 0: the model's own limit.
+	MaxOutputTokens int `json:"max_output_tokens,omitempty" min:"0" example:"8192"`
+	// Sampling temperature. Not set: the provider's default. Some models refuse it.
+	Temperature *float64 `json:"temperature,omitempty" min:"0" max:"2" example:"0.2"`
+	// Nucleus sampling. Not set: the provider's default. Set this or `temperature`, not both.
+	TopP *float64 `json:"top_p,omitempty" min:"0" max:"1" example:"0.95"`
+	// How much the model thinks before it answers; each provider's nearest level is taken. Not set: the provider's default.
+	Thinking string `json:"thinking,omitempty" enum:"off,adaptive,minimal,low,medium,high,xhigh" example:"medium"`
+}
+
+// Model names a model and how to reach it.
+type Model struct {
+	// Who serves the model. `openai` is also right for every server that speaks the OpenAI protocol: set `base_url`. `script` is the built-in scripted model, which needs no key.
+	Provider string `json:"provider" required:"true" enum:"anthropic,openai,azure,gemini,ollama,script"`
+	// The provider's own id of the model.
+	Model string `json:"model" required:"true" example:"claude-sonnet-4-5"`
+	// Where the API is, as in that provider's own SDK: OpenAI's ends in `/v1`, Anthropic's does not. Empty: the provider's own address.
+	BaseURL string `json:"base_url,omitempty" format:"url" example:"http://127.0.0.1:11434/v1"`
+	// Name of the environment variable that holds the API key; the key itself never stands in a file. Empty: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY` and so on. With a `base_url` and no `api_key_env`, a missing key is no error.
+	APIKeyEnv string `json:"api_key_env,omitempty" format:"env" example:"MY_GATEWAY_KEY"`
+	// For provider `script`: the script file, relative to the configs folder. Empty: the built-in demonstration.
+	Script string `json:"script,omitempty" example:"scripts/greeter.yaml"`
+	// HTTP headers sent with each request. Values are treated as secrets.
+	Headers map[string]Secret `json:"headers,omitempty" example:"{X-Team: \"${TEAM}\"}"`
+	// Name of the output limit on the wire, for servers that know only one: `auto` takes what fits the address.
+	MaxTokensField string `json:"max_tokens_field,omitempty" default:"auto" enum:"auto,max_tokens,max_completion_tokens"`
+}
+
+// Prompting is what the model is told.
+type Prompting struct {
+	// Role and instructions. Empty: a short neutral prompt.
+	SystemPrompt string `json:"system_prompt,omitempty" example:"You are a careful assistant."`
+	// Texts added to the system prompt in certain situations.
+	PromptTemplates PromptTemplates `json:"prompt_templates,omitzero"`
+	// Example exchanges shown to the model before the conversation.
+	FewShotExamples []Example `json:"few_shot_examples,omitempty"`
+	// How answers should look. Not set: nothing is said about it.
+	OutputStyle string `json:"output_style,omitempty" enum:"concise,verbose,json" example:"concise"`
+}
+
+// PromptTemplates are added to the system prompt.
+type PromptTemplates struct {
+	// Added when a person is there.
+	InteractivePreamble string `json:"interactive_preamble,omitempty" example:"Ask when a request is ambiguous."`
+	// Added when nobody watches.
+	AutonomousPreamble string `json:"autonomous_preamble,omitempty" example:"Nobody will answer. Decide, and say what you assumed."`
+	// Added when the agent has tools.
+	ToolUsePreamble string `json:"tool_use_preamble,omitempty" example:"Read before you answer."`
+	// How to ask for approval or input.
+	CheckpointPreamble string `json:"checkpoint_preamble,omitempty" example:"Say what you want to do and what it changes."`
+}
+
+// Example is one exchange.
+type Example struct {
+	// What the person says.
+	User string `json:"user" required:"true"`
+	// What the agent answers.
+	Assistant string `json:"assistant" required:"true"`
+}
+
+// ToolAccess says which tools the agent has.
+type ToolAccess struct {
+	// The tools. Empty: none.
+	Tools Tools `json:"tools,omitzero" example:"{mcp_servers: [files], builtin: [workspace], deny: [\"*_delete\"]}"`
+}
+
+// Tools selects tools.
+type Tools struct {
+	// Names of servers in `mcp/servers.yaml`, whose tools the agent gets.
+	MCPServers []string `json:"mcp_servers,omitempty" example:"[files]"`
+	// Names of built-in tools or groups; `workspace` is `file_read`, `glob` and `grep`.
+	Builtin []string `json:"builtin,omitempty" example:"[workspace]"`
+	// Tools to take away again: names, or patterns with `*` and `?`.
+	Deny []string `json:"deny,omitempty" example:"[\"*_delete\"]"`
+}
+
+// Approval says when a person must agree.
+type Approval struct {
+	// Which tool calls wait for a person: `never`, `always`, or by `policy` (the tool's server and `approval_policies`).
+	ApprovalMode string `json:"approval_mode" default:"policy" enum:"never,always,policy"`
+	// What needs a person's word in mode `policy`.
+	ApprovalPolicies ApprovalPolicies `json:"approval_policies"`
+	// How input is asked for: in free text, or by a form made from a schema.
+	CheckpointSchema string `json:"checkpoint_schema" default:"structured" enum:"freeform,structured"`
+	// Whether autonomous runs approve by themselves. If false, such a call is refused and the model is told so.
+	AutoApproveInDaemon bool `json:"auto_approve_in_daemon" default:"false"`
+}
+
+// ApprovalPolicies name what needs approval.
+type ApprovalPolicies struct {
+	// Tools that change something.
+	WriteOps bool `json:"write_ops" default:"true"`
+	// Tools that delete, run commands or are marked dangerous.
+	DangerousOps bool `json:"dangerous_ops" default:"true"`
+	// Going on after a budget is used up; if false the run ends.
+	BudgetExceeded bool `json:"budget_exceeded" default:"false"`
+}
+
+// Budgets stop a run that goes on for too long.
+type Budgets struct {
+	// Model calls for one message of a person.
+	MaxSteps int `json:"max_steps" default:"50" min:"0"`
+	// Tool calls of one run.
+	MaxToolCalls int `json:"max_tool_calls,omitempty" min:"0" example:"200"`
+	// Time from start to end of a run, waits for people not counted.
+	MaxRunTimeSeconds int `json:"max_run_time_seconds" default:"600" min:"0"`
+	// A model that sends nothing for so long has failed.
+	ModelIdleTimeoutSeconds int `json:"model_idle_timeout_seconds" default:"120" min:"1"`
+	// Time of one tool call. A tool's own limit comes first.
+	ToolTimeoutSeconds int `json:"tool_timeout_seconds" default:"120" min:"1"`
+	// Money that a run may cost, in US dollars.
+	MaxCostUSD message.Money `json:"max_cost_usd,omitempty" min:"0" example:"1.50"`
+	// Failed tool calls of one run.
+	MaxFailuresPerRun int `json:"max_failures_per_run,omitempty" min:"0" example:"10"`
+	// How much may be used in a time.
+	RateLimits RateLimits `json:"rate_limits,omitzero" example:"{per_user: {requests_per_minute: 20}}"`
+}
+
+// RateLimits limit use over time.
+type RateLimits struct {
+	// For one user.
+	PerUser RateLimit `json:"per_user,omitzero"`
+	// For one organisation (tenant).
+	PerOrg RateLimit `json:"per_org,omitzero"`
+}
+
+// RateLimit is a token bucket.
+type RateLimit struct {
+	// Runs started in a minute.
+	RequestsPerMinute int `json:"requests_per_minute,omitempty" min:"0" example:"60"`
+	// Model tokens used in a minute.
+	TokensPerMinute int `json:"tokens_per_minute,omitempty" min:"0" example:"200000"`
+	// Runs that may start at once before the rate counts.
+	Burst int `json:"burst,omitempty" min:"0" example:"5"`
+}
+
+// Execution says how a run behaves between its steps.
+type Execution struct {
+	// When a message that arrives during a run is read: `after_batch` lets the running tool calls finish, `skip_rest` skips those that have not started.
+	Steering string `json:"steering" default:"after_batch" enum:"after_batch,skip_rest"`
+	// How many waiting messages are delivered at a time.
+	QueueMode string `json:"queue_mode" default:"one_at_a_time" enum:"one_at_a_time,all"`
+	// How the tool calls of one reply run. Tools that say so always run one at a time.
+	ToolExecution string `json:"tool_execution" default:"parallel" enum:"parallel,sequential"`
+	// What a failed tool call means: `tell_model` lets the model decide, `fail_run` ends the run.
+	OnToolFailure string `json:"on_tool_failure" default:"tell_model" enum:"tell_model,fail_run"`
+}
+
+// Composition makes an agent from parts.
+type Composition struct {
+	// Name of the domain pack (a folder under `domains/`) that makes the agent expert.
+	Domain string `json:"domain,omitempty" example:"helpdesk"`
+	// Profiles that this agent may start as subagents.
+	Subagents []string `json:"subagents,omitempty" example:"[researcher]"`
+}
+
+// Hash is the same for profiles that behave the same: 32 hexadecimal digits over
+// every key. Secrets do not enter it.
+func (p *Profile) Hash() string {
+	b, err := json.Marshal(p)
+	if err != nil {
+		panic("profile: a profile is always JSON: " + err.Error())
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}

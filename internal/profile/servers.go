@@ -1,0 +1,141 @@
+package profile
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+var serverNameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`)
+
+// serversFile reads MCP servers. A file of the common JSON shape may call the
+// list mcpServers, the transport type, and leave it out.
+func (l *loader) serversFile(name string, isJSON bool) {
+	r := l.read(name, true)
+	if r == nil {
+		return
+	}
+	d := r.decoder
+	defer func() { l.problems = append(l.problems, d.problems...) }()
+	root := d.resolve(r.root, "")
+	if root == nil {
+		return
+	}
+	top, ok := d.entries(root, "", placeOfNode(root), 0)
+	if !ok {
+		return
+	}
+	found := false
+	for _, e := range top {
+		if e.key != "servers" && (!isJSON || e.key != "mcpServers") {
+			d.fail(e.pos, e.key, "unknown key", "the one key here is servers")
+			continue
+		}
+		found = true
+		d.places[e.key] = e.pos
+		node := d.resolve(e.node, e.key)
+		if _, null := node.(*ast.NullNode); node == nil || null {
+			continue
+		}
+		servers, _ := d.entries(node, e.key, e.pos, 1)
+		for _, s := range servers {
+			l.server(d, e.key, s, isJSON)
+		}
+	}
+	if !found && len(d.problems) == 0 {
+		d.fail(place{1, 1}, "servers", "is missing", "add it: servers: {}")
+	}
+}
+
+func (l *loader) server(d *decoder, parent string, e entry, isJSON bool) {
+	key := join(parent, e.key)
+	d.places[key] = e.pos
+	if !serverNameRE.MatchString(e.key) {
+		d.fail(e.pos, key, "is not a name", "use 1 to 32 letters, digits, _ or -, beginning with a letter or digit")
+	}
+	if first, ok := l.servers[e.key]; ok {
+		d.fail(e.pos, key, fmt.Sprintf("another server is named %q: %s, line %d", e.key, first.file, first.pos.line), "rename one of them")
+		return
+	}
+	l.servers[e.key] = source{d.file, e.pos}
+	before := len(d.problems)
+	node := e.node
+	if isJSON {
+		var disabled bool
+		if node, disabled = commonShape(node); disabled {
+			return
+		}
+	}
+	var cfg ServerConfig
+	v := reflect.ValueOf(&cfg).Elem()
+	setDefaults(v)
+	if _, null := d.resolve(node, key).(*ast.NullNode); null {
+		d.fail(e.pos, key, "has no value", "give a transport and a command or url")
+		return
+	}
+	d.value(node, key, v, "", 1)
+	if len(d.problems[before:].Errors()) > 0 {
+		return
+	}
+	l.config.Servers[e.key] = cfg
+}
+
+// commonShape rewrites what other programs call differently, and reports
+// whether the server is switched off.
+func commonShape(n ast.Node) (out ast.Node, disabled bool) {
+	m, ok := n.(*ast.MappingNode)
+	if !ok {
+		return n, false
+	}
+	c := *m
+	c.Values = nil
+	var transport, command, url bool
+	for _, v := range m.Values {
+		k, ok := v.Key.(*ast.StringNode)
+		if !ok {
+			c.Values = append(c.Values, v)
+			continue
+		}
+		switch k.Value {
+		case "disabled":
+			if b, ok := v.Value.(*ast.BoolNode); ok {
+				disabled = b.Value
+				continue
+			}
+		case "type", "transport":
+			transport = true
+			kk := *k
+			kk.Value = "transport"
+			vv := *v
+			vv.Key = &kk
+			if s, ok := v.Value.(*ast.StringNode); ok {
+				switch strings.ToLower(s.Value) {
+				case "http", "streamable-http", "streamablehttp", "streamable_http":
+					ss := *s
+					ss.Value = "http"
+					vv.Value = &ss
+				}
+			}
+			v = &vv
+		case "command":
+			command = true
+		case "url":
+			url = true
+		}
+		c.Values = append(c.Values, v)
+	}
+	if !transport && command != url {
+		kind := "stdio"
+		if url {
+			kind = "http"
+		}
+		// The place of the new pair is the server's: that is where a person looks.
+		key := &ast.StringNode{BaseNode: &ast.BaseNode{}, Token: m.GetToken(), Value: "transport"}
+		value := &ast.StringNode{BaseNode: &ast.BaseNode{}, Token: m.GetToken(), Value: kind}
+		c.Values = append(c.Values, &ast.MappingValueNode{BaseNode: &ast.BaseNode{}, Start: m.GetToken(), Key: key, Value: value})
+	}
+	return &c, disabled
+}

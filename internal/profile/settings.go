@@ -1,0 +1,47 @@
+package profile
+
+// Settings are the server's own (agentd.yaml). Flags of the command line come first.
+type Settings struct {
+	// Address to listen on. Without API keys, agentd listens on loopback only.
+	Addr string `json:"addr" default:"127.0.0.1:7070" format:"addr"`
+	// Folder for everything that is stored; `:memory:` keeps nothing. Empty: the user's data folder.
+	Data string `json:"data,omitempty" example:"/var/lib/agentd"`
+	// Folder that built-in tools may read. Empty: the folder agentd was started in.
+	Workspace string `json:"workspace,omitempty" example:"/srv/project"`
+	// Profile for requests that name none, and for unknown model names of the OpenAI-compatible API. Empty: those are errors there; `agentd run` takes `default`.
+	DefaultProfile string `json:"default_profile,omitempty" example:"default"`
+	// Profile for the one-shot tasks of chat clients (titles, tags, follow-ups). Empty: the profile of the chat.
+	TaskProfile string `json:"task_profile,omitempty" example:"default"`
+	// Sizes and counts that protect the server.
+	Limits Limits `json:"limits"`
+	// Which web pages may call the API.
+	CORS CORS `json:"cors,omitzero" example:"{origins: [\"http://127.0.0.1:3000\"]}"`
+	// The server's log, on standard error.
+	Log Log `json:"log"`
+}
+
+// Limits protect the server.
+type Limits struct {
+	// Bytes of a request body; more is answered with 413.
+	MaxBodyBytes int64 `json:"max_body_bytes" default:"16777216" min:"1024"`
+	// Bytes of a tool result that the model reads; a larger one is stored as an artifact and the model gets its beginning.
+	MaxResultBytes int64 `json:"max_result_bytes" default:"30720" min:"1024"`
+	// Runs that execute at the same time; more wait in the queue.
+	MaxConcurrentRuns int `json:"max_concurrent_runs" default:"1024" min:"1"`
+	// Events that a slow reader may lag behind before it is disconnected; it can go on where it was.
+	MaxEventLag int `json:"max_event_lag" default:"4096" min:"16"`
+}
+
+// CORS is for browsers.
+type CORS struct {
+	// Origins that may call the API, each as `scheme://host[:port]`. Empty: none.
+	Origins []string `json:"origins,omitempty" format:"origin" example:"[\"http://127.0.0.1:3000\"]"`
+}
+
+// Log is the server's log.
+type Log struct {
+	// Least level that is logged.
+	Level string `json:"level" default:"info" enum:"debug,info,warn,error"`
+	// `text` for people, `json` for machines.
+	Format string `json:"format" default:"text" enum:"text,json"`
+}

@@ -1,0 +1,353 @@
+package run
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"agentd/event"
+	"agentd/message"
+)
+
+// player runs scripts: one input a line, words separated by spaces, a text in
+// double quotes.
+//
+//	start [prompt=ID,ID] [SETTING[=N]]…    models max_steps max_tool_calls max_failures max_run
+//	                                       retry=MAX,BASE,LIMIT autonomous skip_rest all
+//	                                       fail_on_tool_error sequential
+//	reply ["text"] [ID:TOOL]… [stop=length]     an empty ID is written as :TOOL
+//	fail CLASS [after=MS] ["partial text"] [ID:TOOL]…
+//	allow|ask|deny CALL [effect=E] [kind=K] [sequential] ["prompt or reason"]
+//	done CALL [error] [terminate] ["text"]
+//	answer INTERRUPT DECISION [amended] ["text"]
+//	steer ID · follow ID · timer ID · compacted [error] · cancel ["reason"] · abort · crash
+//	tick MS                                lets time pass; no input
+type player struct {
+	*checker
+	now     int64
+	out     strings.Builder
+	effects []Effect
+	writes  []Write
+}
+
+// play runs a script from a new run on, which starts at time 0.
+func play(t testing.TB, script string) *player {
+	t.Helper()
+	p := &player{checker: newChecker(t)}
+	p.run(script)
+	return p
+}
+
+func (p *player) run(script string) {
+	p.t.Helper()
+	for line := range strings.Lines(script) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		p.line(line)
+	}
+}
+
+// words are the arguments of a line: flags and key=value pairs by name, the
+// others in order.
+type words struct {
+	args  []string
+	named map[string]string
+	text  string
+	said  bool // there was a text, if only ""
+}
+
+func (p *player) parse(line string) (verb string, w words) {
+	if before, after, ok := strings.Cut(line, `"`); ok {
+		text, rest, ok := strings.Cut(after, `"`)
+		if !ok {
+			p.t.Fatalf("the text does not end: %s", line)
+		}
+		w.text, w.said, line = text, true, before+rest
+	}
+	w.named = map[string]string{}
+	fields := strings.Fields(line)
+	for _, f := range fields[1:] {
+		if k, v, ok := strings.Cut(f, "="); ok {
+			w.named[k] = v
+		} else {
+			w.args = append(w.args, f)
+		}
+	}
+	return fields[0], w
+}
+
+// flag takes a bare word out of the arguments.
+func (w *words) flag(name string) bool {
+	for i, a := range w.args {
+		if a == name {
+			w.args = append(w.args[:i:i], w.args[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+func (p *player) number(s string) int {
+	if s == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		p.t.Fatalf("not a number: %q", s)
+	}
+	return n
+}
+
+func (p *player) line(line string) {
+	p.t.Helper()
+	verb, w := p.parse(line)
+	p.printf("> %s\n", line)
+	switch verb {
+	case "tick":
+		p.now += int64(p.number(w.args[0]))
+		return
+	case "crash":
+		tr, err := p.crash(p.now)
+		p.record(tr, err)
+		return
+	}
+	in := p.input(verb, w)
+	if in == nil {
+		p.t.Fatalf("unknown line: %s", line)
+	}
+	tr, err := p.step(in)
+	p.record(tr, err)
+}
+
+func (p *player) input(verb string, w words) Input {
+	at := At{p.now}
+	arg := func(i int) string {
+		if i < len(w.args) {
+			return w.args[i]
+		}
+		return ""
+	}
+	switch verb {
+	case "start":
+		return p.start(at, w)
+	case "reply":
+		return ModelDone{At: at, Message: p.message(w)}
+	case "fail":
+		f := ModelFailed{At: at, Class: FailureClass(arg(0)), Reason: "reason_" + arg(0), Error: "it failed", RetryAfterMS: int64(p.number(w.named["after"]))}
+		w.args = w.args[1:]
+		if w.said || len(w.args) > 0 {
+			f.Partial = p.message(w)
+		}
+		return f
+	case "allow", "ask", "deny":
+		sequential := w.flag("sequential")
+		return Verdict{At: at, CallID: arg(0), Decision: Decision(verb), Reason: w.text, Prompt: w.text,
+			Effect: w.named["effect"], ToolKind: w.named["kind"], Sequential: sequential}
+	case "done":
+		isError, terminate := w.flag("error"), w.flag("terminate")
+		r := message.ToolResult("", "", isError, message.Text(w.text))
+		return ToolDone{At: at, CallID: arg(0), Message: &r, Terminate: terminate}
+	case "answer":
+		return Answered{At: at, Interrupt: arg(0), Decision: arg(1), Amended: w.flag("amended"), Text: w.text, Reason: w.text}
+	case "steer":
+		return Steered{at, arg(0)}
+	case "follow":
+		return FollowedUp{at, arg(0)}
+	case "timer":
+		return TimerFired{at, arg(0)}
+	case "compacted":
+		c := Compacted{At: at}
+		if w.flag("error") {
+			c.Error = "it can not be made to fit"
+		}
+		return c
+	case "cancel":
+		return CancelRequested{at, w.text}
+	case "abort":
+		return Aborted{at, "profile_gone", "the profile is gone", ""}
+	case "resume":
+		return Resumed{at}
+	}
+	return nil
+}
+
+func (p *player) start(at At, w words) Input {
+	s := Settings{Models: p.number(w.named["models"]), MaxSteps: p.number(w.named["max_steps"]), MaxToolCalls: p.number(w.named["max_tool_calls"]),
+		MaxFailures: p.number(w.named["max_failures"]), MaxRunMS: int64(p.number(w.named["max_run"])),
+		Autonomous: w.flag("autonomous"), SkipRest: w.flag("skip_rest"), AllAtOnce: w.flag("all"),
+		FailOnToolError: w.flag("fail_on_tool_error"), Sequential: w.flag("sequential")}
+	if r := w.named["retry"]; r != "" {
+		parts := strings.Split(r, ",")
+		s.Retry = Retry{Max: p.number(parts[0]), BaseMS: int64(p.number(parts[1])), LimitMS: int64(p.number(parts[2]))}
+	}
+	if len(w.args) > 0 {
+		p.t.Fatalf("unknown settings %v", w.args)
+	}
+	in := Started{At: at, Settings: s, EntryBase: "e"}
+	if prompt := w.named["prompt"]; prompt != "" {
+		in.Prompt = strings.Split(prompt, ",")
+	}
+	return in
+}
+
+func (p *player) message(w words) *message.Message {
+	m := &message.Message{Role: message.RoleAssistant, StopReason: message.StopEnd}
+	if w.text != "" {
+		m.Content = append(m.Content, message.Text(w.text))
+	}
+	for _, a := range w.args {
+		id, name, ok := strings.Cut(a, ":")
+		if !ok {
+			p.t.Fatalf("not a call: %q", a)
+		}
+		m.Content = append(m.Content, message.Call(id, name, nil))
+		m.StopReason = message.StopToolUse
+	}
+	if stop := w.named["stop"]; stop != "" {
+		m.StopReason = message.StopReason(stop)
+	}
+	return m
+}
+
+func (p *player) printf(format string, args ...any) { fmt.Fprintf(&p.out, format, args...) }
+
+// record prints a transition: writes, effects, events, and the state after it.
+func (p *player) record(tr Transition, err error) {
+	if err != nil {
+		illegal := err.(*IllegalError)
+		p.printf("  illegal: %s\n\n", illegal.Reason)
+		return
+	}
+	p.effects = append(p.effects, tr.Effects...)
+	p.writes = append(p.writes, tr.Writes...)
+	for _, w := range tr.Writes {
+		p.printf("  write  %s\n", showWrite(w))
+	}
+	for _, e := range tr.Effects {
+		p.printf("  do     %s\n", showEffect(e))
+	}
+	for _, e := range tr.Events {
+		p.printf("  tell   %s\n", showEvent(e))
+	}
+	p.printf("  state  %s\n\n", showState(&tr.State))
+}
+
+// resultOf is the text of a call's result, or "".
+func (p *player) resultOf(call string) string {
+	for _, w := range p.writes {
+		if w, ok := w.(AppendMessage); ok && w.Message.ToolCallID == call {
+			return w.Message.Text()
+		}
+	}
+	return ""
+}
+
+// line builds "name key=value…", leaving out empty values.
+type show struct{ b strings.Builder }
+
+func (s *show) add(key string, value any) *show {
+	v := fmt.Sprint(value)
+	if v == "" || v == "0" || v == "false" || v == "[]" {
+		return s
+	}
+	if strings.Contains(v, " ") {
+		v = strconv.Quote(v)
+	}
+	fmt.Fprintf(&s.b, " %s=%s", key, v)
+	return s
+}
+
+func showWrite(w Write) string {
+	switch w := w.(type) {
+	case AppendQueued:
+		return fmt.Sprintf("entry %s after %q: input %s", w.Entry, w.Parent, w.Input)
+	case AppendMessage:
+		m := w.Message
+		s := fmt.Sprintf("entry %s after %q: ", w.Entry, w.Parent)
+		if m.Role == message.RoleToolResult {
+			s += "result of " + m.ToolCallID
+			if m.IsError {
+				s += ", error"
+			}
+			return s + fmt.Sprintf(" %q", m.Text())
+		}
+		s += fmt.Sprintf("%s (%s) %q", m.Role, m.StopReason, m.Text())
+		for _, b := range m.ToolCalls() {
+			s += " " + b.ID + ":" + b.Name
+		}
+		return s
+	case ReturnQueued:
+		return fmt.Sprintf("hand back %v", w.Inputs)
+	case OpenInterrupt:
+		return fmt.Sprintf("open %s, %s of %s %q", w.ID, w.Kind, w.CallID, w.Prompt)
+	case CloseInterrupt:
+		return fmt.Sprintf("close %s %q", w.ID, w.Reason)
+	}
+	return fmt.Sprintf("%T", w)
+}
+
+func showEffect(e Effect) string {
+	var s show
+	switch e := e.(type) {
+	case CallModel:
+		s.add("step", e.Step).add("attempt", e.Attempt).add("model", e.Index).add("entry", e.Entry)
+	case Judge:
+		s.add("call", e.CallID)
+	case CallTool:
+		s.add("call", e.CallID).add("effect", e.Effect).add("key", e.Key).add("amended", e.Interrupt)
+	case SpawnChild:
+		s.add("call", e.CallID).add("child", e.Child).add("amended", e.Interrupt)
+	case Sleep:
+		return fmt.Sprintf("Sleep %s until %d", e.ID, e.Until)
+	case Compact:
+		s.add("entry", e.Entry).add("reason", e.Reason)
+	case StopEffects:
+		s.add("reason", e.Reason)
+	}
+	return e.EffectKind() + s.b.String()
+}
+
+func showEvent(e event.Event) string {
+	var s show
+	switch d := e.Data.(type) {
+	case *event.Tool:
+		s.add("call", d.ToolCallID).add("decision", d.Decision)
+	case *event.Checkpoint:
+		s.add("interrupt", d.InterruptID).add("kind", d.Kind).add("decision", d.Decision)
+	case *event.Step:
+		s.add("calls", d.ToolCalls)
+	case *event.Text:
+		s.add("text", d.Text)
+	case *event.Retry:
+		s.add("attempt", d.Attempt).add("delay", d.DelayMS)
+	case *event.Subagent:
+		s.add("run", d.RunID).add("status", d.Status)
+	case *event.Resumed:
+		s.add("uncertain", d.Uncertain)
+	case *event.Ended:
+		s.add("reason", d.StopReason)
+		if d.Error != nil {
+			s.add("error", d.Error.Kind)
+		}
+	}
+	return string(e.Type) + s.b.String()
+}
+
+func showState(st *State) string {
+	var s show
+	s.add("step", st.Step).add("leaf", st.Leaf)
+	for i := range st.Calls {
+		s.add(st.Calls[i].ID, st.Calls[i].Phase)
+	}
+	s.add("steering", strings.Join(st.Steering, ",")).add("follow_ups", strings.Join(st.FollowUps, ","))
+	s.add("cancel", st.Cancel).add("deadline", st.Deadline).add("remaining", st.Remaining)
+	s.add("stop", st.StopReason).add("output", st.Output)
+	phase := string(st.Status)
+	if !st.Status.Ended() && st.Status != Queued {
+		phase += "/" + string(st.Phase)
+	}
+	return phase + s.b.String()
+}

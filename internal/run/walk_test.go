@@ -1,0 +1,368 @@
+package run
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"agentd/message"
+)
+
+// source makes the choices of a walk. Zero is always the dullest one, so that
+// a short fuzz input means a plain run.
+type source interface{ intn(n int) int }
+
+type randSource struct{ *rand.Rand }
+
+func (r randSource) intn(n int) int { return r.IntN(n) }
+
+// byteSource reads choices from fuzz data and ends with it.
+type byteSource struct{ data []byte }
+
+func (b *byteSource) intn(n int) int {
+	if len(b.data) == 0 {
+		return 0
+	}
+	v := int(b.data[0]) % n
+	b.data = b.data[1:]
+	return v
+}
+
+// walk drives a machine as the engine would, and as it never should.
+type walk struct {
+	*checker
+	src source
+	now int64
+	n   int // for ids
+	// illegal counts the inputs that were refused, ended says how it ended.
+	illegal int
+}
+
+func newWalk(t testing.TB, src source) *walk {
+	return &walk{checker: newChecker(t), src: src, now: 1000}
+}
+
+func (w *walk) at() At { return At{w.now} }
+
+func (w *walk) flag() bool { return w.src.intn(3) == 2 }
+
+func (w *walk) id(prefix string) string {
+	w.n++
+	return fmt.Sprint(prefix, w.n)
+}
+
+func (w *walk) randomSettings() Settings {
+	pick := func(limits ...int) int { return limits[w.src.intn(len(limits))] }
+	return Settings{
+		Autonomous: w.flag(), Models: pick(1, 2, 3), MaxSteps: pick(0, 0, 0, 1, 2, 5), MaxToolCalls: pick(0, 0, 0, 1, 3, 8),
+		MaxFailures: pick(0, 0, 0, 1, 4), MaxRunMS: int64(pick(0, 0, 0, 500, 5000)), SkipRest: w.flag(), AllAtOnce: w.flag(),
+		FailOnToolError: w.src.intn(5) == 4, Sequential: w.flag(),
+		Retry: Retry{Max: pick(0, 1, 3), BaseMS: int64(pick(0, 100, 2000)), LimitMS: int64(pick(0, 300, 8000))},
+	}
+}
+
+func (w *walk) start() {
+	var prompt []string
+	for range w.src.intn(3) {
+		prompt = append(prompt, w.id("p"))
+	}
+	leaf := ""
+	if w.flag() {
+		leaf = "a9"
+	}
+	w.try(Started{At: w.at(), Settings: w.randomSettings(), EntryBase: "b", Leaf: leaf, Prompt: prompt})
+}
+
+func (w *walk) try(in Input) bool {
+	_, err := w.step(in)
+	if err != nil {
+		w.illegal++
+	}
+	return err == nil
+}
+
+// reply makes a reply with up to four calls, some with ids that a careless
+// provider would give.
+func (w *walk) reply() *message.Message {
+	m := &message.Message{Role: message.RoleAssistant, StopReason: message.StopEnd,
+		Usage: &message.Usage{Input: 10, Output: 3, TotalTokens: 13}}
+	if w.src.intn(3) != 1 {
+		m.Content = append(m.Content, message.Text("text"))
+	}
+	for i := range w.src.intn(5) {
+		id := []string{fmt.Sprint("c", i), "c0", "", "c0_1"}[max(0, w.src.intn(8)-4)]
+		m.Content = append(m.Content, message.Call(id, fmt.Sprint("tool", i), nil))
+		m.StopReason = message.StopToolUse
+	}
+	if w.src.intn(8) == 7 {
+		m.StopReason = message.StopLength
+	}
+	if w.src.intn(8) == 7 {
+		m.Usage = nil
+	}
+	return m
+}
+
+func (w *walk) failure() Input {
+	f := ModelFailed{At: w.at(), Class: []FailureClass{FailRetryable, FailRetryable, FailRetryable, FailOverflow, FailOverflow, FailFatal, FailCancelled}[w.src.intn(7)],
+		Reason: "overloaded", Error: "the provider is busy"}
+	if w.flag() {
+		f.RetryAfterMS = int64(w.src.intn(3)) * 1000
+	}
+	if w.flag() {
+		f.Partial = w.reply()
+	}
+	return f
+}
+
+func (w *walk) verdict(id string) Input {
+	v := Verdict{At: w.at(), CallID: id, Decision: []Decision{Allow, Allow, Ask, Deny}[w.src.intn(4)], Reason: "no", Prompt: "may it?",
+		Effect:   []string{"read", "idempotent", "once", "", "unheard of"}[w.src.intn(5)],
+		ToolKind: []string{"", "", "", "ask", "spawn", "client"}[w.src.intn(6)]}
+	v.Sequential = w.src.intn(5) == 4
+	return v
+}
+
+func (w *walk) toolDone(id string) Input {
+	r := message.ToolResult(id, "any", w.src.intn(4) == 3, message.Text("result"))
+	return ToolDone{At: w.at(), CallID: id, Message: &r, Terminate: w.src.intn(4) == 3, DurationMS: 5}
+}
+
+func (w *walk) answer(id string) Input {
+	return Answered{At: w.at(), Interrupt: id, Decision: []string{"approve", "reject", "answer", "retry", "skip", "done"}[w.src.intn(6)],
+		Amended: w.flag(), Text: "because"}
+}
+
+// openEffects are the effects that can be answered, in a fixed order.
+func (w *walk) openEffects() []string {
+	var ids []string
+	for id := range w.open {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// settleOne answers an open effect.
+func (w *walk) settleOne(what string) {
+	_, id, _ := strings.Cut(what, " ")
+	switch {
+	case what == "model" && w.src.intn(4) == 3:
+		w.try(w.failure())
+	case what == "model":
+		w.try(ModelDone{At: w.at(), Message: w.reply()})
+	case what == "compact":
+		c := Compacted{At: w.at()}
+		if w.flag() {
+			c.Error = "nothing to leave out"
+		}
+		w.try(c)
+	case strings.HasPrefix(what, "judge"):
+		w.try(w.verdict(id))
+	default:
+		w.try(w.toolDone(id))
+	}
+}
+
+// fire ends a timer; now and then too early, as a clock that is set back would.
+func (w *walk) fire() {
+	id := []string{TimerRetry, TimerDeadline}[w.src.intn(2)]
+	if until, ok := w.timers[id]; ok && w.src.intn(4) != 3 {
+		w.now = max(w.now, until)
+	}
+	w.try(TimerFired{w.at(), id})
+}
+
+// late is the answer to something that may no longer be open.
+func (w *walk) late() Input {
+	if w.flag() {
+		return w.failure()
+	}
+	return ModelDone{At: w.at(), Message: w.reply()}
+}
+
+// anything is an input that may be illegal.
+func (w *walk) anything() {
+	call := "c0"
+	if n := len(w.batch); n > 0 {
+		call = w.batch[w.src.intn(n)]
+	}
+	inputs := []func() Input{
+		func() Input { return nil },
+		func() Input { return Started{At: w.at()} },
+		func() Input { return ModelDone{At: w.at()} },
+		func() Input { return ModelDone{At: w.at(), Message: &message.Message{Role: message.RoleUser}} },
+		func() Input { return w.verdict(call) },
+		func() Input { return Verdict{At: w.at(), CallID: call, Decision: "perhaps"} },
+		func() Input { return w.toolDone(call) },
+		func() Input { return ToolDone{At: w.at(), CallID: call} },
+		func() Input { return w.answer(fmt.Sprintf("r1.i%d", 1+w.src.intn(4))) },
+		func() Input { return w.answer("") },
+		func() Input { return Steered{At: w.at()} },
+		func() Input { return FollowedUp{w.at(), fmt.Sprint("q", w.n)} },
+		func() Input { return TimerFired{w.at(), "tea"} },
+		func() Input { return w.late() },
+		func() Input {
+			if w.open["compact"] != nil {
+				return ModelDone{At: w.at(), Message: w.reply()}
+			}
+			return Compacted{At: w.at()}
+		},
+	}
+	w.try(inputs[w.src.intn(len(inputs))]())
+}
+
+// move makes one step of the walk. Mostly it answers what is open.
+func (w *walk) move() {
+	w.now += int64(w.src.intn(50))
+	open, ids := w.openEffects(), w.s.Interrupts()
+	if w.s.Status == Queued && w.src.intn(4) < 3 {
+		w.start()
+		return
+	}
+	switch choice := w.src.intn(32); {
+	case choice < 18 && len(open) > 0:
+		w.settleOne(open[w.src.intn(len(open))])
+	case choice < 21 && len(ids) > 0:
+		w.try(w.answer(ids[w.src.intn(len(ids))]))
+	case choice < 23:
+		w.fire()
+	case choice < 25:
+		w.try(Steered{w.at(), w.id("q")})
+	case choice < 26:
+		w.try(FollowedUp{w.at(), w.id("q")})
+	case choice < 28:
+		if w.s.Status.Ended() || w.s.Status == Queued {
+			w.try(Resumed{w.at()})
+		} else {
+			w.crash(w.now)
+		}
+	case choice == 28 && w.src.intn(3) == 0:
+		w.try(CancelRequested{w.at(), "enough"})
+	case choice == 29 && w.src.intn(8) == 7:
+		w.try(Aborted{w.at(), "profile_gone", "the profile is gone", "put it back"})
+	default:
+		w.anything()
+	}
+}
+
+// finish ends the run from wherever it is, one way or the other, and shows that
+// it does end.
+func (w *walk) finish() {
+	w.t.Helper()
+	w.src = &byteSource{} // dull answers only
+	cancelled := false
+	for range 400 {
+		if w.s.Status.Ended() {
+			return
+		}
+		open := w.openEffects()
+		switch {
+		case w.s.Status == Queued:
+			w.start()
+		case len(open) > 0:
+			w.settleOne(open[0])
+		case w.s.Phase == PhaseRetry:
+			w.now = max(w.now, w.s.Model.RetryAt)
+			w.try(TimerFired{w.at(), TimerRetry})
+		case !cancelled:
+			cancelled = w.try(CancelRequested{w.at(), "enough"})
+		default:
+			w.fail(4, "nothing is left to do and the run has not ended")
+		}
+	}
+	w.fail(4, "the run does not end")
+}
+
+// TestRandomWalk holds many thousands of steps, with all settings, to the
+// invariants. It also counts what the walks met: a walk that never gets
+// anywhere would prove nothing.
+func TestRandomWalk(t *testing.T) {
+	walks := 3000
+	if testing.Short() {
+		walks = 300
+	}
+	steps, illegal, met := 0, 0, map[string]int{}
+	for seed := range walks {
+		w := newWalk(t, randSource{rand.New(rand.NewPCG(uint64(seed), 1))})
+		for range 60 {
+			before := w.s.Status
+			w.move()
+			met["phase "+string(w.s.Phase)]++
+			if w.s.Status == Paused {
+				met["paused"]++
+			}
+			if before.Ended() && w.src.intn(2) == 0 {
+				break
+			}
+		}
+		w.finish()
+		met["end "+w.s.StopReason]++
+		steps, illegal = steps+len(w.log), illegal+w.illegal
+	}
+	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused",
+		"end stop", "end length", "end cancelled", "end max_steps", "end max_tool_calls", "end max_failures_per_run", "end max_run_time",
+		"end tool_failed", "end profile_gone", "end model_error", "end context_overflow", "end terminated_by_tool", "end " + StopClientTools} {
+		if met[want] < 3 {
+			t.Errorf("%d walks met %q", met[want], want)
+		}
+	}
+	if steps < walks*12 || illegal < steps/50 || illegal > steps/2 {
+		t.Errorf("%d steps, %d of them illegal", steps, illegal)
+	}
+	t.Logf("%d steps, %d illegal, %v", steps, illegal, met)
+}
+
+// FuzzStep lets the fuzzer choose.
+func FuzzStep(f *testing.F) {
+	for seed := range 20 {
+		r := rand.New(rand.NewPCG(uint64(seed), 2))
+		data := make([]byte, 50+20*seed)
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		src := &byteSource{data}
+		w := newWalk(t, src)
+		for len(src.data) > 0 && len(w.log) < 400 {
+			w.move()
+		}
+		w.finish()
+	})
+}
+
+// TestCrashEverywhere crashes walks after each of their steps and shows that the
+// run still ends and no once call runs twice. Most of that is the checker's work.
+func TestCrashEverywhere(t *testing.T) {
+	walks := 150
+	if testing.Short() {
+		walks = 20
+	}
+	crashes := map[string]int{}
+	for seed := range walks {
+		for length := range 30 {
+			w := newWalk(t, randSource{rand.New(rand.NewPCG(uint64(seed), 3))})
+			for range length {
+				w.move()
+			}
+			if w.s.Status.Ended() {
+				break
+			}
+			if w.s.Status != Queued {
+				crashes[string(w.s.Phase)+" "+string(w.s.Status)]++
+				w.crash(w.now)
+				w.crash(w.now) // and again, before anything else happened
+			}
+			w.finish()
+		}
+	}
+	for _, want := range []string{"model running", "retry running", "compact running", "tools running", "tools paused_checkpoint"} {
+		if crashes[want] < 3 {
+			t.Errorf("%d crashes in %s", crashes[want], want)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"agentd/event"
+	"agentd/internal/engine"
+	"agentd/message"
+)
+
+// Engine is what the server needs of the engine. Errors are *fault.Error.
+type Engine interface {
+	Runs
+	Steering
+	People
+	Journal
+	Sessions
+	Catalogue
+	// Ready says why the engine can not take runs, or nil.
+	Ready(ctx context.Context) error
+}
+
+// Runs starts and shows runs.
+type Runs interface {
+	// Start is idempotent for requests with a key: a repetition gives the
+	// first run, another request under the same key is a conflict.
+	Start(ctx context.Context, req engine.StartRequest) (*engine.Run, error)
+	Get(ctx context.Context, ref engine.Ref) (*engine.Run, error)
+	List(ctx context.Context, tenant string, f engine.RunFilter) (runs []*engine.Run, cursor string, err error)
+	Cancel(ctx context.Context, ref engine.Ref, reason string) (*engine.Run, error)
+}
+
+// Steering hands input to a run under way.
+type Steering interface {
+	Steer(ctx context.Context, ref engine.Ref, input []message.Block) error
+	FollowUp(ctx context.Context, ref engine.Ref, input []message.Block) error
+}
+
+// People shows and answers interrupts.
+type People interface {
+	Answer(ctx context.Context, req engine.AnswerRequest) (*engine.InterruptView, error)
+	Interrupts(ctx context.Context, tenant, status, runID string) ([]*engine.InterruptView, error)
+	Interrupt(ctx context.Context, ref engine.Ref) (*engine.InterruptView, error)
+}
+
+// Journal reads what runs told.
+type Journal interface {
+	// Watch yields the events above after, stored ones first, then those
+	// that come, until the terminal event. It yields an error at most once, last.
+	Watch(ctx context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error]
+	// Events gives the stored events above after, without waiting.
+	Events(ctx context.Context, ref engine.Ref, after int64) ([]event.Event, error)
+}
+
+// Sessions keeps conversations.
+type Sessions interface {
+	CreateSession(ctx context.Context, tenant, title string, metadata json.RawMessage) (*engine.SessionView, error)
+	Session(ctx context.Context, ref engine.Ref) (*engine.SessionView, error)
+	Sessions(ctx context.Context, tenant, cursor string, limit int) ([]*engine.SessionView, string, error)
+	DeleteSession(ctx context.Context, ref engine.Ref) error
+	// Entries gives the path from the root to the leaf, above after.
+	Entries(ctx context.Context, ref engine.Ref, after string, limit int) ([]*engine.EntryView, error)
+}
+
+// Catalogue shows what there is besides runs and sessions.
+type Catalogue interface {
+	Profiles(ctx context.Context, tenant string) ([]engine.ProfileView, error)
+	Artifact(ctx context.Context, ref engine.Ref) (name, mimeType string, data []byte, err error)
+	// Usage sums usage from (inclusive) to (exclusive), Unix milliseconds; 0 is open.
+	Usage(ctx context.Context, tenant string, from, to int64, session string) ([]engine.UsageView, error)
+}

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"agentd/event"
+	"agentd/internal/engine"
+	"agentd/internal/run"
+	"agentd/internal/server/wire"
+)
+
+// retryHint is how long clients wait before they connect again.
+const retryHint = "retry: 2000\n\n"
+
+// Limits of ?stream=false.
+const (
+	defaultEvents = 1000
+	maxEvents     = 10000
+)
+
+// events streams the events of a run, or lists those there are.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "after", "stream", "limit")
+	if err != nil {
+		return err
+	}
+	after, err := startAfter(q, r.Header)
+	if err != nil {
+		return err
+	}
+	if err := oneOf("stream", q.Get("stream"), "true", "false"); err != nil {
+		return err
+	}
+	ref := ref(r)
+	current, err := s.engine.Get(r.Context(), ref)
+	if err != nil {
+		return err
+	}
+	wire.RequestOf(r.Context()).Run = ref.ID
+	if q.Get("stream") == "false" {
+		return s.listEvents(w, r, ref, current, q, after)
+	}
+	if q.Has("limit") {
+		return wire.Invalid("limit", "goes with stream=false")
+	}
+	if r.Header.Get("Last-Event-ID") != "" && run.Status(current.Status).Ended() {
+		rest, err := s.engine.Events(r.Context(), ref, after)
+		if err != nil {
+			return err
+		}
+		if len(rest) == 0 {
+			// An EventSource that has seen the end connects again and
+			// again, until it gets this.
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
+	}
+	return s.streamEvents(w, r, ref, after)
+}
+
+func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request, ref engine.Ref, after int64) error {
+	st := wire.NewStream(w, wire.StreamConfig{Heartbeat: s.opts.Heartbeat, WriteTimeout: s.opts.WriteTimeout, Closing: s.closing})
+	seen := after
+	err := st.Run(r.Context(), func(ctx context.Context, out *wire.Out) error {
+		if b, ok := out.Begin(); ok {
+			out.End(append(b, retryHint...))
+		}
+		for ev, err := range s.engine.Watch(ctx, ref, after) {
+			if err != nil {
+				return err
+			}
+			b, ok := out.Begin()
+			if !ok {
+				return ctx.Err()
+			}
+			b, err = appendEvent(b, &ev)
+			out.End(b)
+			if err != nil {
+				return err
+			}
+			seen = ev.Seq
+		}
+		return nil
+	})
+	switch {
+	case err == nil || errors.Is(err, wire.ErrGone):
+		return nil
+	case !st.Started():
+		return err
+	}
+	why := "the stream ended early"
+	switch {
+	case errors.Is(err, engine.ErrSlowReader):
+		why = "the reader was too slow"
+	case errors.Is(err, wire.ErrClosing):
+		why = "the server is shutting down"
+	default:
+		wire.RequestOf(r.Context()).Err = err
+		s.log.ErrorContext(r.Context(), "an event stream ended early", "request_id", wire.RequestOf(r.Context()).ID, "run_id", ref.ID, "error", err)
+	}
+	_ = st.Write(fmt.Appendf(nil, ": %s; resume with Last-Event-ID: %d\n\n", why, seen))
+	return nil
+}
+
+// appendEvent appends the wire form of an event, whole or not at all.
+func appendEvent(b []byte, ev *event.Event) ([]byte, error) {
+	start := len(b)
+	b = append(b, "id: "...)
+	b = strconv.AppendInt(b, ev.Seq, 10)
+	b = append(b, "\nevent: "...)
+	b = append(b, ev.Type...)
+	b = append(b, "\ndata: "...)
+	b, err := ev.AppendJSON(b)
+	if err != nil {
+		return b[:start], fmt.Errorf("event %d: %w", ev.Seq, err)
+	}
+	return append(b, '\n', '\n'), nil
+}
+
+// listEvents gives what is stored, without waiting.
+func (s *Server) listEvents(w http.ResponseWriter, r *http.Request, ref engine.Ref, current *engine.Run, q url.Values, after int64) error {
+	limit := defaultEvents
+	if v := q.Get("limit"); v != "" {
+		var err error
+		if limit, err = strconv.Atoi(v); err != nil || limit < 1 || limit > maxEvents {
+			return wire.Invalid("limit", "must be a number from 1 to %d", maxEvents)
+		}
+	}
+	events, err := s.engine.Events(r.Context(), ref, after)
+	if err != nil {
+		return err
+	}
+	more := len(events) > limit
+	if more {
+		events = events[:limit]
+	}
+	last := after
+	b := []byte(`{"events":[`)
+	for i := range events {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b, err = events[i].AppendJSON(b); err != nil {
+			return err
+		}
+		last = events[i].Seq
+	}
+	b = fmt.Appendf(b, `],"last_seq":%d,"more":%t,"status":`, last, more)
+	b = event.AppendString(b, current.Status)
+	wire.WriteRaw(w, http.StatusOK, "application/json", append(b, '}', '\n'))
+	return nil
+}
+
+// startAfter says where a reader stands. Last-Event-ID wins: a browser that
+// connects again sends it with the address that it started from.
+func startAfter(q url.Values, h http.Header) (int64, error) {
+	field, v := "after", q.Get("after")
+	if id := strings.TrimSpace(h.Get("Last-Event-ID")); id != "" {
+		field, v = "Last-Event-ID", id
+	}
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 {
+		return 0, wire.Invalid(field, "must be the number of an event, 0 or more, not %q", clip(v, 40))
+	}
+	return n, nil
+}

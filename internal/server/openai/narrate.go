@@ -1,0 +1,250 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"agentd/event"
+	"agentd/internal/engine"
+	"agentd/internal/run"
+	"agentd/message"
+)
+
+// speaker gets the pieces of an answer. False ends the narration.
+type speaker interface {
+	content(text string) bool
+	reasoning(text string) bool
+}
+
+// ending is how an answer ended.
+type ending struct {
+	finish string
+	calls  []message.Block
+	usage  *message.Usage
+}
+
+var errStopped = errors.New("nobody listens")
+
+// narrator tells a run as one answer.
+type narrator struct {
+	engine Engine
+	ref    engine.Ref
+	to     speaker
+	// hold keeps the text of a step back until it is known to be the answer:
+	// an answer in JSON must not have anything before it.
+	hold bool
+
+	// spoke is whether the answer has text.
+	spoke bool
+	// step is the text of the current step, said how much of it was passed on.
+	step strings.Builder
+	said int
+	// open is whether the current step's reply may still be void.
+	open bool
+	// waits are runs that raised an interrupt: one of them may be paused.
+	waits map[string]bool
+}
+
+// follow tells the run until it ends or waits for a person. The error is a
+// *runFailure when the run ended without an answer.
+func (n *narrator) follow(ctx context.Context) (ending, error) {
+	for ev, err := range n.engine.Watch(ctx, n.ref, 0) {
+		if err != nil {
+			return ending{}, err
+		}
+		if !n.tell(&ev) {
+			return ending{}, errStopped
+		}
+		if ev.Type.Terminal() {
+			return n.end(ctx, &ev)
+		}
+		if len(n.waits) == 0 || ev.Type.Delta() {
+			continue
+		}
+		if end, paused, err := n.paused(ctx); paused || err != nil {
+			return end, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return ending{}, err
+	}
+	return ending{}, errors.New("the events of run " + n.ref.ID + " ended without an end")
+}
+
+// tell passes on what an event says; false when nobody listens.
+func (n *narrator) tell(ev *event.Event) bool {
+	switch d := ev.Data.(type) {
+	case *event.Delta:
+		if ev.Type == event.ThinkingDelta {
+			return n.to.reasoning(d.Text)
+		}
+		n.step.WriteString(d.Text)
+		return n.hold || n.catchUp()
+	case *event.Step:
+		if ev.Type == event.StepStarted {
+			n.reset()
+			n.open = true
+			return true
+		}
+		n.open = false
+		return !n.hold || d.ToolCalls > 0 || n.catchUp()
+	case *event.Text:
+		// What the deltas did not have: a reply that was not streamed.
+		if rest, ok := strings.CutPrefix(d.Text, n.step.String()[:n.said]); ok && rest != "" {
+			n.step.Reset()
+			n.step.WriteString(d.Text)
+			return n.catchUp()
+		}
+	case *event.Retry:
+		return n.void()
+	case *event.Resumed:
+		if d.Reason == "restart" {
+			return n.void()
+		}
+	case *event.Checkpoint:
+		if ev.Type == event.CheckpointRequired {
+			if n.waits == nil {
+				n.waits = map[string]bool{}
+			}
+			id := d.RunID
+			if id == "" {
+				id = n.ref.ID
+			}
+			n.waits[id] = true
+		}
+	}
+	return true
+}
+
+func (n *narrator) reset() {
+	n.step.Reset()
+	n.said = 0
+}
+
+// catchUp says what of the step's text was not said.
+func (n *narrator) catchUp() bool {
+	text := n.step.String()[n.said:]
+	if text == "" {
+		return true
+	}
+	if n.said == 0 && n.spoke && !n.to.content("\n\n") {
+		return false
+	}
+	n.said, n.spoke = n.step.Len(), true
+	return n.to.content(text)
+}
+
+// void handles a reply that is asked for again after part of it was said.
+func (n *narrator) void() bool {
+	if !n.open {
+		return true
+	}
+	said := n.said > 0
+	n.reset()
+	return !said || n.note("[The reply was interrupted and starts again.]")
+}
+
+// note says something that is not the model's.
+func (n *narrator) note(text string) bool {
+	if n.spoke {
+		text = "\n\n" + text
+	}
+	n.spoke = true
+	return n.to.content(text)
+}
+
+// paused ends the answer if the run, or one below it, waits for a person. Events
+// follow commits, so what Get gives is not older than the event.
+func (n *narrator) paused(ctx context.Context) (ending, bool, error) {
+	for id := range n.waits {
+		r, err := n.engine.Get(ctx, engine.Ref{Tenant: n.ref.Tenant, ID: id})
+		if err != nil {
+			return ending{}, false, err
+		}
+		if run.Status(r.Status) != run.Paused {
+			if run.Status(r.Status) != run.Running || !hasOpen(r) {
+				delete(n.waits, id)
+			}
+			continue
+		}
+		if !n.note(question(r)) {
+			return ending{}, false, errStopped
+		}
+		usage := r.Usage
+		return ending{finish: "stop", usage: &usage}, true, nil
+	}
+	return ending{}, false, nil
+}
+
+func hasOpen(r *engine.Run) bool {
+	for _, i := range r.Interrupts {
+		if i.Status == "open" {
+			return true
+		}
+	}
+	return false
+}
+
+// question says what a run waits for and how to answer.
+func question(r *engine.Run) string {
+	var b strings.Builder
+	b.WriteString("**This run waits for a person.**\n")
+	for _, i := range r.Interrupts {
+		if i.Status != "open" {
+			continue
+		}
+		fmt.Fprintf(&b, "\n- %s", i.Prompt)
+		answer := `{"interrupt_id":"` + i.ID + `","decision":"approve"}`
+		switch i.Kind {
+		case "question":
+			answer = `{"interrupt_id":"` + i.ID + `","answer":"..."}`
+		case "uncertain":
+			answer = `{"interrupt_id":"` + i.ID + `","decision":"retry"}`
+		}
+		fmt.Fprintf(&b, "\n  (%s, interrupt `%s`; answer with `POST /runs/%s/input` and `%s`)", i.Kind, i.ID, r.ID, answer)
+	}
+	fmt.Fprintf(&b, "\n\nThe run goes on when it is answered (run `%s`).", r.ID)
+	return b.String()
+}
+
+// end translates the run's terminal event.
+func (n *narrator) end(ctx context.Context, ev *event.Event) (ending, error) {
+	d, ok := ev.Data.(*event.Ended)
+	if !ok {
+		return ending{}, fmt.Errorf("the end of run %s has a payload of type %T", n.ref.ID, ev.Data)
+	}
+	switch ev.Type {
+	case event.RunFailed:
+		cause := event.Error{Kind: d.StopReason, Message: "the run failed: " + d.StopReason}
+		if d.Error != nil {
+			cause = *d.Error
+		}
+		return ending{}, &runFailure{runID: n.ref.ID, cause: cause, usage: d.Usage}
+	case event.RunCancelled:
+		return ending{}, &runFailure{runID: n.ref.ID, cause: event.Error{Kind: "cancelled", Message: "the run was cancelled"}, usage: d.Usage}
+	}
+	end := ending{finish: "stop", usage: d.Usage}
+	switch d.StopReason {
+	case "stop":
+	case "length":
+		end.finish = "length"
+	case run.StopClientTools:
+		r, err := n.engine.Get(ctx, n.ref)
+		if err != nil {
+			return ending{}, err
+		}
+		end.finish, end.calls = "tool_calls", r.ToolCalls
+		return end, nil
+	default:
+		if !n.note("[The agent stopped at a limit of its profile (" + d.StopReason + ") before it was done.]") {
+			return ending{}, errStopped
+		}
+		return end, nil
+	}
+	if !n.spoke && d.Output != "" && !n.note(d.Output) {
+		return ending{}, errStopped
+	}
+	return end, nil
+}

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"agentd/internal/server/wire"
+)
+
+// Options configure a server. The zero value is a loopback server for one tenant.
+type Options struct {
+	// Version is shown by /healthz; empty shows none.
+	Version string
+	// Log gets the access log and internal errors; nil discards.
+	Log *slog.Logger
+
+	// MaxBody is the limit of a request's body in bytes; 0 means 10 MiB.
+	MaxBody int64
+	// BodyTimeout bounds the time a body may take to arrive; 0 means a minute.
+	BodyTimeout time.Duration
+	// Heartbeat is the longest silence of a stream; 0 means 15 seconds.
+	Heartbeat time.Duration
+	// WriteTimeout bounds one write to a stream; 0 means 30 seconds.
+	WriteTimeout time.Duration
+	// Grace is how long a shutdown waits for requests; 0 means 10 seconds.
+	Grace time.Duration
+	// RejoinWindow is how long the run of a chat request with an
+	// Idempotency-Key goes on after its client has disconnected, so that a
+	// retry can join it; 0 means 10 seconds.
+	RejoinWindow time.Duration
+
+	// AllowRemote lets the server listen beyond loopback. It needs Authenticate.
+	AllowRemote bool
+	// Hosts are names besides localhost and loopback addresses under which
+	// the server may be called. With AllowRemote and no Hosts any name is good.
+	Hosts []string
+	// Origins are the web origins ("https://app.example.com") whose pages may
+	// call the server, besides pages that it serves itself.
+	Origins []string
+	// Authenticate names the tenant of a request, or fails with a
+	// *fault.Error of kind Unauthorized or Forbidden. Nil: everybody is the
+	// tenant "default".
+	Authenticate func(*http.Request) (tenant string, err error)
+
+	// DefaultProfile is used where a request names none, and for unknown
+	// models of the faces. Empty: the engine's default, and unknown models are
+	// an error.
+	DefaultProfile string
+	// TaskProfile answers the one-shot tasks of chat frontends (titles, tags);
+	// empty: the profile that the request names, without its tools.
+	TaskProfile string
+
+	// Now and NewID are the server's clock and its source of request ids; nil
+	// means the real ones.
+	Now   func() time.Time
+	NewID func() string
+}
+
+func (o *Options) withDefaults() Options {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.MaxBody <= 0 {
+		c.MaxBody = wire.DefaultMaxBody
+	}
+	if c.Heartbeat <= 0 {
+		c.Heartbeat = 15 * time.Second
+	}
+	if c.WriteTimeout <= 0 {
+		c.WriteTimeout = 30 * time.Second
+	}
+	if c.Grace <= 0 {
+		c.Grace = 10 * time.Second
+	}
+	if c.RejoinWindow <= 0 {
+		c.RejoinWindow = 10 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.NewID == nil {
+		c.NewID = rand.Text
+	}
+	return c
+}

@@ -1,0 +1,168 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"agentd/fault"
+	"agentd/internal/server/openai"
+	"agentd/internal/server/wire"
+)
+
+// Limits of connections.
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+	// lastWords is how long streams have to end after the grace period.
+	lastWords = time.Second
+)
+
+// Server is the HTTP server. It is safe for concurrent use.
+type Server struct {
+	engine  Engine
+	opts    Options
+	log     *slog.Logger
+	handler http.Handler
+	chat    *openai.Face
+	// closing is closed when a shutdown begins, expired when its grace is over.
+	closing, expired chan struct{}
+	stopOnce         sync.Once
+
+	mu sync.Mutex
+	ln net.Listener
+}
+
+// New returns a server. Options may be nil.
+func New(e Engine, o *Options) *Server {
+	opts := o.withDefaults()
+	s := &Server{engine: e, opts: opts, log: opts.Log, closing: make(chan struct{}), expired: make(chan struct{})}
+	s.chat = openai.New(e, openai.Config{
+		DefaultProfile: opts.DefaultProfile,
+		TaskProfile:    opts.TaskProfile,
+		RejoinWindow:   opts.RejoinWindow,
+		Limits:         s.limits(),
+		Stream:         wire.StreamConfig{Heartbeat: opts.Heartbeat, WriteTimeout: opts.WriteTimeout, Closing: s.expired},
+		Log:            opts.Log,
+		Now:            opts.Now,
+	})
+	s.handler = s.guard(s.dispatch(s.routes()))
+	return s
+}
+
+func (s *Server) limits() wire.Limits {
+	return wire.Limits{MaxBody: s.opts.MaxBody, BodyTimeout: s.opts.BodyTimeout}
+}
+
+// Handler is the whole API, for a server of your own.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Addr is the address that the server listens on, "" before [Server.Listen].
+func (s *Server) Addr() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ln == nil {
+		return ""
+	}
+	return s.ln.Addr().String()
+}
+
+// Listen binds the address ("127.0.0.1:7070"; port 0 picks one) and refuses
+// addresses beyond loopback unless the options allow them.
+func (s *Server) Listen(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return &fault.Error{Op: "server.Listen", Kind: fault.Invalid, Err: err, Field: "addr", Hint: "Give host and port, such as 127.0.0.1:7070."}
+	}
+	if err := s.mayListen(host); err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return &fault.Error{Op: "server.Listen", Kind: fault.Unavailable, Err: err, Field: "addr", Hint: "Is another agentd running? Choose another port with --addr."}
+	}
+	// The name localhost is what the system says it is.
+	if a, ok := ln.Addr().(*net.TCPAddr); ok && !s.opts.AllowRemote && !a.IP.IsLoopback() {
+		_ = ln.Close()
+		return s.remoteRefused(a.String())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ln != nil {
+		_ = ln.Close()
+		return &fault.Error{Op: "server.Listen", Kind: fault.Conflict, Err: errors.New("the server listens already")}
+	}
+	s.ln = ln
+	return nil
+}
+
+func (s *Server) mayListen(host string) error {
+	if s.opts.AllowRemote {
+		if s.opts.Authenticate == nil {
+			return &fault.Error{Op: "server.Listen", Kind: fault.Invalid, Field: "addr",
+				Err:  errors.New("remote access without authentication is refused"),
+				Hint: "Configure API keys, or listen on 127.0.0.1."}
+		}
+		return nil
+	}
+	if host != "localhost" && !net.ParseIP(host).IsLoopback() {
+		return s.remoteRefused(host)
+	}
+	return nil
+}
+
+func (s *Server) remoteRefused(host string) error {
+	return &fault.Error{Op: "server.Listen", Kind: fault.Invalid, Field: "addr",
+		Err:  fmt.Errorf("%q is reachable from other machines", host),
+		Hint: "Listen on 127.0.0.1, or allow remote access and configure API keys."}
+}
+
+// Serve listens on addr, unless Listen was called, and serves until ctx ends. Then
+// it takes no new connections, ends native event streams with a comment that
+// says where to resume, lets other requests finish within the grace period,
+// and returns nil.
+func (s *Server) Serve(ctx context.Context, addr string) error {
+	if s.Addr() == "" {
+		if err := s.Listen(addr); err != nil {
+			return err
+		}
+	}
+	h := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(s.ln) }()
+	select {
+	case err := <-failed:
+		return &fault.Error{Op: "server.Serve", Kind: fault.Internal, Err: err}
+	case <-ctx.Done():
+	}
+	s.shutdown(h)
+	<-failed
+	return nil
+}
+
+func (s *Server) shutdown(h *http.Server) {
+	s.stopOnce.Do(func() { close(s.closing) })
+	grace, cancel := context.WithTimeout(context.Background(), s.opts.Grace)
+	defer cancel()
+	if h.Shutdown(grace) != nil {
+		close(s.expired)
+		last, cancel := context.WithTimeout(context.Background(), lastWords)
+		defer cancel()
+		if h.Shutdown(last) != nil {
+			_ = h.Close()
+		}
+	}
+	s.chat.Close()
+}

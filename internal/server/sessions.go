@@ -1,0 +1,86 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"agentd/internal/engine"
+	"agentd/internal/server/wire"
+)
+
+func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
+	var b struct {
+		Title    string          `json:"title"`
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	if err := s.readOptional(w, r, &b); err != nil {
+		return err
+	}
+	if err := object("metadata", b.Metadata); err != nil {
+		return err
+	}
+	view, err := s.engine.CreateSession(r.Context(), tenant(r), b.Title, given(b.Metadata))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/sessions/"+url.PathEscape(view.ID))
+	wire.WriteJSON(w, http.StatusCreated, view)
+	return nil
+}
+
+func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "limit", "cursor")
+	if err != nil {
+		return err
+	}
+	limit, err := limitOf(q)
+	if err != nil {
+		return err
+	}
+	views, cursor, err := s.engine.Sessions(r.Context(), tenant(r), q.Get("cursor"), limit)
+	if err != nil {
+		return err
+	}
+	wire.WriteJSON(w, http.StatusOK, struct {
+		Sessions []*engine.SessionView `json:"sessions"`
+		Cursor   string                `json:"cursor,omitempty"`
+	}{list(views), cursor})
+	return nil
+}
+
+func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
+	view, err := s.engine.Session(r.Context(), ref(r))
+	if err != nil {
+		return err
+	}
+	wire.WriteJSON(w, http.StatusOK, view)
+	return nil
+}
+
+func (s *Server) deleteSession(w http.ResponseWriter, r *http.Request) error {
+	if err := s.engine.DeleteSession(r.Context(), ref(r)); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) listEntries(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "limit", "after")
+	if err != nil {
+		return err
+	}
+	limit, err := limitOf(q)
+	if err != nil {
+		return err
+	}
+	views, err := s.engine.Entries(r.Context(), ref(r), q.Get("after"), limit)
+	if err != nil {
+		return err
+	}
+	wire.WriteJSON(w, http.StatusOK, struct {
+		Entries []*engine.EntryView `json:"entries"`
+	}{list(views)})
+	return nil
+}

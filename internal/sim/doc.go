@@ -1,0 +1,40 @@
+// Package sim is a model server for tests, demonstrations and benchmarks: it
+// speaks the wire formats of OpenAI's Chat Completions and Anthropic's Messages,
+// streamed and not, and answers from scripts (agentd/model/script).
+//
+// # What it promises
+//
+//   - The official SDKs accept what it sends. Streams have every field that those
+//     need, one chunk a write, and their protocol's terminal marker.
+//   - The same request gets the same bytes, whenever and on whatever connection it
+//     comes. Two things are remembered, and forgotten by POST /reset: prompt
+//     prefixes, if caching is simulated, and the attempts of faults with `times`.
+//   - A request that the real service refuses for a common mistake is refused in
+//     that service's own words: status, envelope, type, code and param.
+//   - Faults happen as on the real wire: an error has the service's envelope,
+//     Retry-After and a request id; a broken stream has none of its end.
+//   - Nothing outlives its request, and the listener is on a loopback address.
+//
+// # Endpoints
+//
+//	POST /v1/chat/completions       OpenAI
+//	POST /v1/messages               Anthropic
+//	POST /v1/messages/count_tokens  Anthropic
+//	GET  /v1/models, /v1/models/ID  the models of the scripts, in the shape of the
+//	                                service that the headers belong to
+//	GET  /healthz                   200
+//	GET  /requests                  the recorded requests, oldest first
+//	POST /reset                     forget requests, prefixes and attempts
+//
+// The header X-Sim-Fault, or the query parameter sim_fault, makes one request fail:
+// "rate_limited, retry_after=2s" (see [script.ParseFault]).
+//
+// # Prompt caching
+//
+// OpenAI: the longest prefix that an earlier request of the model had, from 1,024
+// tokens in steps of 128. Anthropic: prefixes that end at a cache_control mark are
+// written; a mark reads the longest prefix written at it or up to 20 blocks before
+// it; below 1,024 tokens nothing is cached. Four bytes count as a token, and nothing
+// expires. These are the rules of OpenAI's cookbook "Prompt Caching 201" and of the
+// page "Prompt caching" of Anthropic's documentation, simplified.
+package sim

@@ -1,0 +1,378 @@
+package sqlite
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"agentd/internal/store"
+)
+
+// applier writes Tx on the writer's connection. It remembers the keys of what
+// it has seen, and of runs what decides whether a Tx is allowed: as nobody else
+// writes, memory and file agree. When anything is rolled back it forgets all.
+type applier struct {
+	c     *conn
+	codec *codec
+
+	tenants  map[string]int64
+	models   map[modelName]int64
+	sessions map[rowName]*sessionRow
+	runs     map[rowName]*runRow
+}
+
+type modelName struct{ provider, model string }
+
+type rowName struct {
+	tenant int64
+	id     string
+}
+
+type sessionRow struct{ key, minute int64 }
+
+type runRow struct {
+	key, session, epoch int64
+	lastSeq             int64 // of its newest event
+	status              string
+}
+
+// maxRemembered bounds each map; a full one starts again.
+const maxRemembered = 4096
+
+func newApplier(c *conn, codec *codec) *applier {
+	return &applier{c: c, codec: codec,
+		tenants: map[string]int64{}, models: map[modelName]int64{},
+		sessions: map[rowName]*sessionRow{}, runs: map[rowName]*runRow{}}
+}
+
+func (a *applier) forget() {
+	clear(a.tenants)
+	clear(a.models)
+	clear(a.sessions)
+	clear(a.runs)
+}
+
+func remember[K comparable, V any](m map[K]V, k K, v V) {
+	if len(m) >= maxRemembered {
+		clear(m)
+	}
+	m[k] = v
+}
+
+// apply makes the changes of one Tx in the order of its fields.
+func (a *applier) apply(j *job) error {
+	tx := j.tx
+	t, err := a.tenant(tx.Tenant)
+	if err != nil {
+		return err
+	}
+	for _, f := range tx.Fences {
+		r, err := a.runRow(t, f.RunID)
+		if err != nil {
+			return err
+		}
+		if r.epoch != f.Epoch {
+			return refuse(store.ErrFenced, "run %s has epoch %d and not %d", f.RunID, r.epoch, f.Epoch)
+		}
+	}
+	for _, s := range tx.NewSessions {
+		if err := a.newSession(t, s); err != nil {
+			return err
+		}
+	}
+	for i, r := range tx.NewRuns {
+		if err := a.newRun(t, r, j.newStates[i], j.specs[i]); err != nil {
+			return err
+		}
+	}
+	first, err := a.entries(t, tx.Entries)
+	if err != nil {
+		return err
+	}
+	for i := range tx.Leaves {
+		if err := a.leaf(t, tx, &tx.Leaves[i]); err != nil {
+			return err
+		}
+	}
+	for i := range tx.Runs {
+		if err := a.changeRun(t, &tx.Runs[i], j.states[i]); err != nil {
+			return err
+		}
+	}
+	if err := a.inputs(t, tx); err != nil {
+		return err
+	}
+	if err := a.interrupts(t, tx); err != nil {
+		return err
+	}
+	for i := range j.journals {
+		if err := a.journal(t, tx, &j.journals[i], first); err != nil {
+			return err
+		}
+	}
+	for _, u := range tx.Usage {
+		if err := a.usage(t, u); err != nil {
+			return err
+		}
+	}
+	for _, b := range tx.Blobs {
+		if err := a.blob(t, b); err != nil {
+			return err
+		}
+	}
+	for _, id := range tx.DropSessions {
+		if err := a.dropSession(t, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *applier) tenant(id string) (int64, error) {
+	if k, ok := a.tenants[id]; ok {
+		return k, nil
+	}
+	var k int64
+	ok, err := a.c.get("SELECT key FROM tenants WHERE id = ?", []any{&k}, id)
+	if err != nil {
+		return 0, err
+	}
+	if !ok {
+		if _, k, err = a.c.exec("INSERT INTO tenants (id) VALUES (?)", id); err != nil {
+			return 0, err
+		}
+	}
+	remember(a.tenants, id, k)
+	return k, nil
+}
+
+func (a *applier) session(t int64, id string) (*sessionRow, error) {
+	name := rowName{t, id}
+	if s := a.sessions[name]; s != nil {
+		return s, nil
+	}
+	s := &sessionRow{}
+	ok, err := a.c.get("SELECT key, minute FROM sessions WHERE tenant = ? AND id = ?", []any{&s.key, &s.minute}, t, id)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, refuse(store.ErrNotFound, "session %s", id)
+	}
+	remember(a.sessions, name, s)
+	return s, nil
+}
+
+// findRun gives nil for an unknown run.
+func (a *applier) findRun(t int64, id string) (*runRow, error) {
+	name := rowName{t, id}
+	if r := a.runs[name]; r != nil {
+		return r, nil
+	}
+	r := &runRow{}
+	ok, err := a.c.get(`SELECT r.key, r.session, r.epoch, r.status,
+		(SELECT max(last_seq) FROM journal j WHERE j.run = r.key)
+		FROM runs r WHERE r.tenant = ? AND r.id = ?`,
+		[]any{&r.key, &r.session, &r.epoch, &r.status, &r.lastSeq}, t, id)
+	if err != nil || !ok {
+		return nil, err
+	}
+	remember(a.runs, name, r)
+	return r, nil
+}
+
+func (a *applier) runRow(t int64, id string) (*runRow, error) {
+	r, err := a.findRun(t, id)
+	if err == nil && r == nil {
+		err = refuse(store.ErrNotFound, "run %s", id)
+	}
+	return r, err
+}
+
+func minute(ms int64) int64 { return ms / 60_000 }
+
+func (a *applier) newSession(t int64, s *store.Session) error {
+	_, k, err := a.c.exec(`INSERT INTO sessions (tenant, id, created, minute, updated, leaf, title, metadata)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		t, s.ID, s.Created, minute(s.Updated), s.Updated, text(s.Leaf), text(s.Title), blob(s.Metadata))
+	if primary(err) == codeConstraint {
+		return refuse(store.ErrConflict, "session %s exists", s.ID)
+	}
+	if err != nil {
+		return err
+	}
+	remember(a.sessions, rowName{t, s.ID}, &sessionRow{key: k, minute: minute(s.Updated)})
+	return nil
+}
+
+// entries inserts es and gives the key of the first. Their keys follow each
+// other, as keys are given out by this goroutine alone.
+func (a *applier) entries(t int64, es []*store.Entry) (first int64, err error) {
+	for _, e := range es {
+		s, err := a.session(t, e.SessionID)
+		if err != nil {
+			return 0, err
+		}
+		var run, runID any
+		if e.RunID != "" {
+			r, err := a.findRun(t, e.RunID)
+			if err != nil {
+				return 0, err
+			}
+			if r != nil {
+				run = r.key
+			} else {
+				runID = e.RunID
+			}
+		}
+		_, k, err := a.c.exec("INSERT INTO entries (session, id, parent, kind, run, run_id, created, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			s.key, e.ID, text(e.Parent), e.Kind, run, runID, e.Created, blob(e.Body))
+		if primary(err) == codeConstraint {
+			return 0, refuse(store.ErrConflict, "entry %s of session %s exists", e.ID, e.SessionID)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if first == 0 {
+			first = k
+		}
+	}
+	return first, nil
+}
+
+func (a *applier) leaf(t int64, tx *store.Tx, l *store.Leaf) error {
+	s, err := a.session(t, l.SessionID)
+	if err != nil {
+		return err
+	}
+	if l.EntryID != "" && !wrote(tx, l) {
+		var k int64
+		ok, err := a.c.get("SELECT key FROM entries WHERE session = ? AND id = ?", []any{&k}, s.key, l.EntryID)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return refuse(store.ErrNotFound, "entry %s of session %s", l.EntryID, l.SessionID)
+		}
+	}
+	if m := minute(l.Updated); m != s.minute {
+		_, _, err = a.c.exec("UPDATE sessions SET leaf = ?, updated = ?, minute = ? WHERE key = ?", text(l.EntryID), l.Updated, m, s.key)
+		s.minute = m
+		return err
+	}
+	_, _, err = a.c.exec("UPDATE sessions SET leaf = ?, updated = ? WHERE key = ?", text(l.EntryID), l.Updated, s.key)
+	return err
+}
+
+// wrote reports whether tx itself writes the entry of a leaf.
+func wrote(tx *store.Tx, l *store.Leaf) bool {
+	for i := len(tx.Entries) - 1; i >= 0; i-- {
+		if e := tx.Entries[i]; e.ID == l.EntryID && e.SessionID == l.SessionID {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *applier) journal(t int64, tx *store.Tx, j *journal, firstEntry int64) error {
+	r, err := a.runRow(t, j.run)
+	if err != nil {
+		return err
+	}
+	if j.first > 0 && j.first <= r.lastSeq {
+		return refuse(store.ErrConflict, "event %d of run %s: its events go up to %d", j.first, j.run, r.lastSeq)
+	}
+	body, entry, n := j.body, firstEntry+int64(j.from), j.to-j.from
+	if n > 0 {
+		s, err := a.session(t, tx.Entries[j.from].SessionID)
+		if err != nil {
+			return err
+		}
+		if s.key != r.session {
+			// The dictionary must not be deleted before the journal.
+			body, n = a.codec.pack(nil, j.plain), 0
+		}
+	}
+	var last any
+	if j.last > 0 {
+		last, r.lastSeq = j.last, j.last
+	}
+	if n == 0 {
+		entry = 0
+	}
+	_, _, err = a.c.exec("INSERT INTO journal (run, last_seq, entry, entries, body) VALUES (?, ?, ?, ?, ?)",
+		r.key, last, key(entry), n, body)
+	return err
+}
+
+func (a *applier) usage(t int64, u *store.Usage) error {
+	var session, run any
+	if u.RunID != "" {
+		r, err := a.runRow(t, u.RunID)
+		if err != nil {
+			return err
+		}
+		run, session = r.key, r.session
+	}
+	if u.SessionID != "" {
+		s, err := a.session(t, u.SessionID)
+		if err != nil {
+			return err
+		}
+		session = s.key
+	}
+	name := modelName{u.Provider, u.Model}
+	model, ok := a.models[name]
+	if !ok {
+		found, err := a.c.get("SELECT key FROM models WHERE provider = ? AND model = ?", []any{&model}, u.Provider, u.Model)
+		if err != nil {
+			return err
+		}
+		if !found {
+			if _, model, err = a.c.exec("INSERT INTO models (provider, model) VALUES (?, ?)", u.Provider, u.Model); err != nil {
+				return err
+			}
+		}
+		remember(a.models, name, model)
+	}
+	_, _, err := a.c.exec(`INSERT INTO usage (tenant, session, run, model, time, input, output, cache_read, cache_write, cost)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		t, session, run, model, u.Time, u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Cost)
+	return err
+}
+
+// blob stores a blob unless the tenant has one with that content.
+func (a *applier) blob(t int64, b *store.Blob) error {
+	hash, err := hex.DecodeString(b.ID)
+	if err != nil {
+		return invalid("blob id %q: %w", b.ID, err)
+	}
+	_, _, err = a.c.exec(`INSERT INTO blobs (tenant, hash, mime_type, name, created, data) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (tenant, hash) DO NOTHING`, t, hash, text(b.MimeType), text(b.Name), b.Created, blob(b.Data))
+	return err
+}
+
+func (a *applier) dropSession(t int64, id string) error {
+	s, err := a.session(t, id)
+	if err != nil {
+		return err
+	}
+	for _, sql := range []string{
+		"DELETE FROM journal WHERE run IN (SELECT key FROM runs WHERE session = ?)",
+		"DELETE FROM inputs WHERE run IN (SELECT key FROM runs WHERE session = ?)",
+		"DELETE FROM run_specs WHERE run IN (SELECT key FROM runs WHERE session = ?)",
+		"DELETE FROM interrupts WHERE run IN (SELECT key FROM runs WHERE session = ?)",
+		"DELETE FROM entries WHERE session = ?",
+		"DELETE FROM runs WHERE session = ?",
+		"DELETE FROM sessions WHERE key = ?",
+	} {
+		if _, _, err := a.c.exec(sql, s.key); err != nil {
+			return fmt.Errorf("drop session %s: %w", id, err)
+		}
+	}
+	if _, _, err := a.c.exec("DELETE FROM usage WHERE tenant = ? AND session = ?", t, s.key); err != nil {
+		return fmt.Errorf("drop session %s: %w", id, err)
+	}
+	// Its runs are among what is remembered.
+	a.forget()
+	return nil
+}

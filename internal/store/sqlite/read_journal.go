@@ -1,0 +1,170 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"agentd/fault"
+	"agentd/internal/store"
+)
+
+// Events implements store.JournalReader.
+func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, limit int) ([]*store.Event, error) {
+	var out []*store.Event
+	full := func() bool { return limit > 0 && len(out) >= limit }
+	err := s.read(ctx, func(c *conn) error {
+		k, err := runKey(c, tenant, runID)
+		if err != nil {
+			return err
+		}
+		// A row has at least one event, so limit rows are enough.
+		return s.journalRows(ctx, c, "WHERE run = ? AND last_seq > ? ORDER BY last_seq LIMIT ?", func(b []byte) error {
+			return decode(runID, b, func(e *store.Event) bool {
+				if e.Seq > after && !full() {
+					out = append(out, e)
+				}
+				return !full()
+			}, nil)
+		}, k, after, limitOr(limit, -1))
+	})
+	if err != nil {
+		return nil, s.damaged("events of run "+runID, err)
+	}
+	return out, nil
+}
+
+// Trace implements store.JournalReader.
+func (s *Store) Trace(ctx context.Context, tenant, runID string) ([]*store.Trace, error) {
+	var out []*store.Trace
+	err := s.read(ctx, func(c *conn) error {
+		k, err := runKey(c, tenant, runID)
+		if err != nil {
+			return err
+		}
+		return s.journalRows(ctx, c, "WHERE run = ? ORDER BY key", func(b []byte) error {
+			return decode(runID, b, nil, func(t *store.Trace) { out = append(out, t) })
+		}, k)
+	})
+	if err != nil {
+		return nil, s.damaged("trace of run "+runID, err)
+	}
+	return out, nil
+}
+
+// journalRows calls each with the content of every row of the journal that
+// where selects.
+func (s *Store) journalRows(ctx context.Context, c *conn, where string, each func([]byte) error, args ...any) error {
+	type packed struct {
+		entry, n int64
+		body     []byte
+	}
+	var rows []packed
+	err := c.query(ctx, "SELECT entry, entries, body FROM journal "+where, func(r row) error {
+		rows = append(rows, packed{r.int(0), r.int(1), r.blob(2)})
+		return nil
+	}, args...)
+	if err != nil {
+		return err
+	}
+	var dict [][]byte
+	for _, p := range rows {
+		dict = dict[:0]
+		if p.n > 0 {
+			if err := c.query(ctx, "SELECT body FROM entries WHERE key >= ? AND key < ? ORDER BY key", func(r row) error {
+				dict = append(dict, r.blob(0))
+				return nil
+			}, p.entry, p.entry+p.n); err != nil {
+				return err
+			}
+			if int64(len(dict)) != p.n {
+				return errPacked
+			}
+		}
+		b, err := s.codec.unpack(p.body, dict...)
+		if err != nil {
+			return err
+		}
+		if err := each(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// damaged names what could not be read, where the value itself is at fault.
+func (s *Store) damaged(what string, err error) error {
+	if !errors.Is(err, errPacked) {
+		return err
+	}
+	return &fault.Error{Op: "sqlite", Kind: fault.Internal, Err: fmt.Errorf("%s: %s: %w", s.path, what, err),
+		Hint: "the file is damaged: restore it from a backup"}
+}
+
+const interruptColumns = `SELECT i.id, r.id, i.root_id, s.id, i.call_id, i.kind, i.prompt, i.schema, i.tool_call, i.created, i.expires,
+	i.status, i.decision, i.answer, i.reason, i.answered_by, i.answered
+	FROM interrupts i JOIN runs r ON r.key = i.run JOIN sessions s ON s.key = r.session
+	WHERE i.tenant = (SELECT key FROM tenants WHERE id = ?)`
+
+func interruptOf(r row) *store.Interrupt {
+	return &store.Interrupt{ID: r.text(0), RunID: r.text(1), RootID: r.text(2), SessionID: r.text(3), CallID: r.text(4), Kind: r.text(5),
+		Prompt: r.text(6), Schema: r.blob(7), ToolCall: r.blob(8), Created: r.int(9), Expires: r.int(10),
+		InterruptAnswer: store.InterruptAnswer{Status: r.text(11), Decision: r.text(12), Answer: r.blob(13), Reason: r.text(14),
+			AnsweredBy: r.text(15), Answered: r.int(16)}}
+}
+
+// Interrupt implements store.InterruptReader.
+func (s *Store) Interrupt(ctx context.Context, tenant, id string) (*store.Interrupt, error) {
+	var out *store.Interrupt
+	err := s.read(ctx, func(c *conn) error {
+		return c.query(ctx, interruptColumns+" AND i.id = ?", func(r row) error {
+			out = interruptOf(r)
+			return nil
+		}, tenant, id)
+	})
+	if err == nil && out == nil {
+		err = refuse(store.ErrNotFound, "interrupt %s", id)
+	}
+	return out, err
+}
+
+// Interrupts implements store.InterruptReader.
+func (s *Store) Interrupts(ctx context.Context, tenant string, f store.InterruptFilter) ([]*store.Interrupt, error) {
+	sql, args := interruptColumns, []any{tenant}
+	if f.Status != "" {
+		sql, args = sql+" AND i.status = ?", append(args, f.Status)
+	}
+	if f.RunID != "" {
+		sql += " AND (i.run = (SELECT key FROM runs WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND id = ?) OR i.root_id = ?)"
+		args = append(args, tenant, f.RunID, f.RunID)
+	}
+	var out []*store.Interrupt
+	err := s.read(ctx, func(c *conn) error {
+		return c.query(ctx, sql+" ORDER BY i.key LIMIT ?", func(r row) error {
+			out = append(out, interruptOf(r))
+			return nil
+		}, append(args, limitOr(f.Limit, 100))...)
+	})
+	return out, err
+}
+
+// Blob implements store.BlobReader.
+func (s *Store) Blob(ctx context.Context, tenant, id string) (*store.Blob, error) {
+	hash, err := hex.DecodeString(id)
+	if err != nil {
+		return nil, refuse(store.ErrNotFound, "blob %q", id)
+	}
+	var out *store.Blob
+	err = s.read(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT mime_type, name, created, data FROM blobs
+			WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND hash = ?`, func(r row) error {
+			out = &store.Blob{ID: hex.EncodeToString(hash), MimeType: r.text(0), Name: r.text(1), Created: r.int(2), Data: r.blob(3)}
+			return nil
+		}, tenant, hash)
+	})
+	if err == nil && out == nil {
+		err = refuse(store.ErrNotFound, "blob %s", id)
+	}
+	return out, err
+}

@@ -1,0 +1,231 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"agentd/fault"
+	"agentd/internal/store"
+)
+
+const sessionColumns = "SELECT id, title, leaf, metadata, created, updated, key FROM sessions"
+
+func sessionOf(r row) *store.Session {
+	return &store.Session{ID: r.text(0), Title: r.text(1), Leaf: r.text(2), Metadata: r.blob(3), Created: r.int(4), Updated: r.int(5)}
+}
+
+// Session implements store.SessionReader.
+func (s *Store) Session(ctx context.Context, tenant, id string) (*store.Session, error) {
+	var out *store.Session
+	err := s.read(ctx, func(c *conn) error {
+		return c.query(ctx, sessionColumns+" WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND id = ?", func(r row) error {
+			out = sessionOf(r)
+			return nil
+		}, tenant, id)
+	})
+	if err == nil && out == nil {
+		err = refuse(store.ErrNotFound, "session %s", id)
+	}
+	return out, err
+}
+
+// Sessions implements store.SessionReader.
+func (s *Store) Sessions(ctx context.Context, tenant string, f store.SessionFilter) ([]*store.Session, string, error) {
+	limit := limitOr(f.Limit, 50)
+	updated, last := int64(math.MaxInt64), int64(math.MaxInt64)
+	if f.Cursor != "" {
+		u, k, ok := strings.Cut(f.Cursor, ".")
+		var err1, err2 error
+		updated, err1 = strconv.ParseInt(u, 36, 64)
+		last, err2 = strconv.ParseInt(k, 36, 64)
+		if !ok || err1 != nil || err2 != nil {
+			return nil, "", badCursor(f.Cursor)
+		}
+	}
+	var out []*store.Session
+	var cursor string
+	err := s.read(ctx, func(c *conn) error {
+		return c.query(ctx, sessionColumns+` WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND minute <= ? AND (updated, key) < (?, ?)
+			ORDER BY minute DESC, updated DESC, key DESC LIMIT ?`, func(r row) error {
+			if len(out) == limit {
+				cursor = lastCursor(out[limit-1].Updated, last)
+				return nil
+			}
+			out = append(out, sessionOf(r))
+			last = r.int(6)
+			return nil
+		}, tenant, minute(updated), updated, last, limit+1)
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return out, cursor, nil
+}
+
+func lastCursor(updated, key int64) string {
+	return strconv.FormatInt(updated, 36) + "." + strconv.FormatInt(key, 36)
+}
+
+func badCursor(c string) error {
+	return &fault.Error{Kind: fault.Invalid, Field: "cursor", Err: fmt.Errorf("%q is not a cursor of this list", c),
+		Hint: "use the cursor that the page before returned, or none"}
+}
+
+func limitOr(limit, standard int) int {
+	if limit <= 0 {
+		return standard
+	}
+	return limit
+}
+
+// sessionKey finds a session or says that there is none.
+func sessionKey(c *conn, tenant, id string) (int64, error) {
+	var k int64
+	ok, err := c.get("SELECT key FROM sessions WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND id = ?", []any{&k}, tenant, id)
+	if err == nil && !ok {
+		err = refuse(store.ErrNotFound, "session %s", id)
+	}
+	return k, err
+}
+
+const entryColumns = "SELECT id, parent, kind, run, run_id, created, body FROM entries"
+
+// entryReader makes entries of rows. Most of them are of a handful of runs,
+// whose ids it looks up once (after the rows: a connection runs one statement
+// at a time).
+type entryReader struct {
+	session string
+	out     []*store.Entry
+	runs    []int64 // the key of the run of each entry in out
+}
+
+func (er *entryReader) add(r row) {
+	e := &store.Entry{SessionID: er.session, ID: r.text(0), Parent: r.text(1), Kind: r.text(2),
+		RunID: r.text(4), Created: r.int(5), Body: r.blob(6)}
+	er.out = append(er.out, e)
+	er.runs = append(er.runs, r.int(3))
+}
+
+func (er *entryReader) resolve(ctx context.Context, c *conn) error {
+	ids := map[int64]string{}
+	for i, k := range er.runs {
+		if k == 0 {
+			continue
+		}
+		id, ok := ids[k]
+		if !ok {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if _, err := c.get("SELECT id FROM runs WHERE key = ?", []any{&id}, k); err != nil {
+				return err
+			}
+			ids[k] = id
+		}
+		er.out[i].RunID = id
+	}
+	return nil
+}
+
+// Entry implements store.SessionReader.
+func (s *Store) Entry(ctx context.Context, tenant, sessionID, id string) (*store.Entry, error) {
+	er := entryReader{session: sessionID}
+	err := s.read(ctx, func(c *conn) error {
+		k, err := sessionKey(c, tenant, sessionID)
+		if err != nil {
+			return err
+		}
+		if err := c.query(ctx, entryColumns+" WHERE session = ? AND id = ?", func(r row) error {
+			er.add(r)
+			return nil
+		}, k, id); err != nil {
+			return err
+		}
+		return er.resolve(ctx, c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(er.out) == 0 {
+		return nil, refuse(store.ErrNotFound, "entry %s of session %s", id, sessionID)
+	}
+	return er.out[0], nil
+}
+
+// Path implements store.SessionReader. An entry whose parent is missing is an
+// error (store.ErrNotFound): a path with a hole would be a wrong conversation.
+//
+// It reads the session and links it in memory: for the usual session, which is
+// nearly one line, that is several times faster than a recursive query.
+func (s *Store) Path(ctx context.Context, tenant, sessionID, leaf string) ([]*store.Entry, error) {
+	er := entryReader{session: sessionID}
+	var path []*store.Entry
+	err := s.read(ctx, func(c *conn) error {
+		k, err := sessionKey(c, tenant, sessionID)
+		if err != nil || leaf == "" {
+			return err
+		}
+		if err := c.query(ctx, entryColumns+" WHERE session = ?", func(r row) error {
+			er.add(r)
+			return nil
+		}, k); err != nil {
+			return err
+		}
+		if path, err = er.chain(leaf); err != nil {
+			return err
+		}
+		return er.resolve(ctx, c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return path, nil
+}
+
+func (er *entryReader) chain(leaf string) ([]*store.Entry, error) {
+	byID := make(map[string]int, len(er.out))
+	for i, e := range er.out {
+		byID[e.ID] = i
+	}
+	var path []*store.Entry
+	for id := leaf; id != ""; {
+		i, ok := byID[id]
+		if !ok {
+			return nil, refuse(store.ErrNotFound, "entry %s of session %s, on the path to %s", id, er.session, leaf)
+		}
+		if len(path) > len(er.out) {
+			return nil, fault.New(fault.Internal, "the entries of session "+er.session+" form a circle")
+		}
+		path = append(path, er.out[i])
+		id = er.out[i].Parent
+	}
+	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
+		path[i], path[j] = path[j], path[i]
+	}
+	return path, nil
+}
+
+// Entries implements store.SessionReader. A limit of 0 gives all.
+func (s *Store) Entries(ctx context.Context, tenant, sessionID, after string, limit int) ([]*store.Entry, error) {
+	er := entryReader{session: sessionID}
+	err := s.read(ctx, func(c *conn) error {
+		k, err := sessionKey(c, tenant, sessionID)
+		if err != nil {
+			return err
+		}
+		if err := c.query(ctx, entryColumns+" WHERE session = ? AND id > ? ORDER BY id LIMIT ?", func(r row) error {
+			er.add(r)
+			return nil
+		}, k, after, limitOr(limit, -1)); err != nil {
+			return err
+		}
+		return er.resolve(ctx, c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return er.out, nil
+}

@@ -1,0 +1,432 @@
+package anthropic
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+
+	"agentd/internal/llmwire"
+	"agentd/message"
+	"agentd/model"
+)
+
+// maxMarks is how many cache marks the API takes.
+const maxMarks = 4
+
+// jsonOnly is said in place of a JSON mode, which the API has only with a schema.
+const jsonOnly = "Answer with one JSON value and nothing else."
+
+// scratch is what is kept between the requests of a conversation.
+type scratch struct {
+	history llmwire.History
+	tools   llmwire.Tools
+}
+
+// encode writes the body of a request.
+func (p *Provider) encode(req *model.Request, info *model.Info) ([]byte, *model.Error) {
+	s := &scratch{}
+	if req.Scratch != nil {
+		if kept, ok := req.Scratch.Value.(*scratch); ok {
+			s = kept
+		} else {
+			req.Scratch.Value = s
+		}
+	}
+	history, mark := s.history.Encode(p.name+"\x00"+req.Model, req.Messages, encoder{provider: p.name, model: req.Model})
+	if len(history) == 0 {
+		return nil, &model.Error{Class: model.ClassInvalid, Message: "there is no message to send"}
+	}
+	var tools []byte
+	if len(req.Tools) > 0 {
+		tools = s.tools.Encode(req.Tools, appendTools)
+	}
+
+	size := 1024 + len(history) + len(tools) + len(req.Schema)
+	for _, part := range req.System {
+		size += len(part.Text) + len(part.Text)/8 + 64
+	}
+	b := make([]byte, 0, size)
+	b = append(b, '{')
+	b = llmwire.AppendString(llmwire.AppendKey(b, "model"), req.Model)
+	maxTokens := req.MaxTokens
+	if maxTokens <= 0 {
+		maxTokens = min(info.MaxOutput, defaultMaxTokens)
+	}
+	b = strconv.AppendInt(llmwire.AppendKey(b, "max_tokens"), int64(maxTokens), 10)
+	if len(tools) > 0 {
+		b = append(append(append(llmwire.AppendKey(b, "tools"), '['), tools...), ']')
+	}
+	b = p.appendSystem(b, req)
+	b = append(llmwire.AppendKey(b, "messages"), '[')
+	if req.CacheLast && mark >= 0 {
+		b = append(b, history[1:mark]...)
+		b = p.appendMark(b)
+		b = append(b, history[mark:]...)
+	} else {
+		b = append(b, history[1:]...)
+	}
+	b = append(b, `],"stream":true`...)
+	return p.appendSettings(b, req, info, maxTokens)
+}
+
+func (p *Provider) appendMark(b []byte) []byte {
+	if p.options.CacheHour {
+		return append(b, `,"cache_control":{"type":"ephemeral","ttl":"1h"}`...)
+	}
+	return append(b, `,"cache_control":{"type":"ephemeral"}`...)
+}
+
+func (p *Provider) appendSystem(b []byte, req *model.Request) []byte {
+	parts := req.System
+	if req.JSON && len(req.Schema) == 0 {
+		parts = append(parts[:len(parts):len(parts)], model.SystemPart{Text: jsonOnly})
+	}
+	marks := maxMarks
+	if req.CacheLast {
+		marks--
+	}
+	open := false
+	for _, part := range parts {
+		if llmwire.Blank(part.Text) {
+			continue
+		}
+		if !open {
+			b = append(llmwire.AppendKey(b, "system"), '[')
+			open = true
+		} else {
+			b = append(b, ',')
+		}
+		b = llmwire.AppendString(append(b, `{"type":"text","text":`...), part.Text)
+		if part.Cache && marks > 0 {
+			marks--
+			b = p.appendMark(b)
+		}
+		b = append(b, '}')
+	}
+	if open {
+		b = append(b, ']')
+	}
+	return b
+}
+
+func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info, maxTokens int) ([]byte, *model.Error) {
+	forced := len(req.Tools) > 0 && req.ToolChoice != model.ToolChoiceAuto && req.ToolChoice != model.ToolChoiceNone
+	if len(req.Tools) > 0 {
+		b = appendToolChoice(b, req.ToolChoice, info)
+	}
+	t := p.thinking(req, info, maxTokens, forced && !info.NoForcedTools)
+	if t.json != "" {
+		b = append(llmwire.AppendKey(b, "thinking"), t.json...)
+	}
+	if t.effort != "" || len(req.Schema) > 0 {
+		b = append(llmwire.AppendKey(b, "output_config"), '{')
+		if t.effort != "" {
+			b = llmwire.AppendString(llmwire.AppendKey(b, "effort"), t.effort)
+		}
+		if len(req.Schema) > 0 {
+			b = append(llmwire.AppendKey(b, "format"), `{"type":"json_schema","schema":`...)
+			b = append(llmwire.AppendObject(b, req.Schema), '}')
+		}
+		b = append(b, '}')
+	}
+	// A model that thinks samples as it likes.
+	if !info.NoSampling && !t.on {
+		for _, f := range []struct {
+			key   string
+			value *float64
+		}{{"temperature", req.Temperature}, {"top_p", req.TopP}} {
+			if f.value == nil {
+				continue
+			}
+			var ok bool
+			if b, ok = llmwire.AppendFloat(llmwire.AppendKey(b, f.key), *f.value); !ok {
+				return nil, &model.Error{Class: model.ClassInvalid, Message: f.key + " is not a number"}
+			}
+		}
+	}
+	stops := 0
+	for _, s := range req.Stop {
+		if llmwire.Blank(s) {
+			continue // refused by the API
+		}
+		if stops == 0 {
+			b = append(llmwire.AppendKey(b, "stop_sequences"), '[')
+		} else {
+			b = append(b, ',')
+		}
+		stops++
+		b = llmwire.AppendString(b, s)
+	}
+	if stops > 0 {
+		b = append(b, ']')
+	}
+	return append(b, '}'), nil
+}
+
+// thought is how a request asks for thinking.
+type thought struct {
+	json   string // the thinking object, or nothing
+	effort string
+	on     bool
+}
+
+// thinking maps the level to what the model takes. Where a tool must be called
+// thinking is not asked for, because the API refuses the two together.
+func (p *Provider) thinking(req *model.Request, info *model.Info, maxTokens int, forced bool) thought {
+	level := req.Thinking
+	if level == "" || info.Priced() && !info.Reasoning {
+		return thought{}
+	}
+	if level == model.ThinkingOff || forced {
+		t := thought{}
+		if info.ThinkingOff != "" {
+			t.json = `{"type":"` + info.ThinkingOff + `"}`
+		} else if info.Priced() && level == model.ThinkingOff {
+			t.effort = info.Effort(level) // the least that this model does
+		}
+		return t
+	}
+	display := ""
+	if p.options.ThinkingDisplay != "" {
+		display = `,"display":` + string(llmwire.AppendString(nil, p.options.ThinkingDisplay))
+	}
+	if info.Thinking != model.ThinkingByBudget {
+		t := thought{json: `{"type":"adaptive"` + display + `}`, effort: info.Effort(level), on: true}
+		if !info.Priced() && level != model.ThinkingAdaptive {
+			t.effort = string(level)
+			if level == model.ThinkingMinimal {
+				t.effort = "low"
+			}
+		}
+		return t
+	}
+	budget := map[model.ThinkingLevel]int{
+		model.ThinkingMinimal: 1024, model.ThinkingLow: 2048, model.ThinkingMedium: 8192,
+		model.ThinkingAdaptive: 8192, model.ThinkingHigh: 16_384, model.ThinkingXHigh: 32_768,
+	}[level]
+	const least = 1024 // the API's smallest budget, and what is left for the answer
+	if budget = min(budget, maxTokens-least); budget < least {
+		return thought{}
+	}
+	return thought{json: `{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + display + `}`, on: true}
+}
+
+func appendToolChoice(b []byte, c model.ToolChoice, info *model.Info) []byte {
+	switch {
+	case c == model.ToolChoiceAuto:
+		return b
+	case c == model.ToolChoiceNone:
+		return append(llmwire.AppendKey(b, "tool_choice"), `{"type":"none"}`...)
+	case info.NoForcedTools:
+		return b // an error with this model; leaving the choice to it is the nearest
+	case c == model.ToolChoiceRequired:
+		return append(llmwire.AppendKey(b, "tool_choice"), `{"type":"any"}`...)
+	}
+	b = append(llmwire.AppendKey(b, "tool_choice"), `{"type":"tool","name":`...)
+	return append(llmwire.AppendString(b, string(c)), '}')
+}
+
+func appendTools(b []byte, specs []model.ToolSpec) []byte {
+	for i, t := range specs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"name":`...)
+		b = llmwire.AppendString(b, t.Name)
+		if t.Description != "" {
+			b = llmwire.AppendString(llmwire.AppendKey(b, "description"), t.Description)
+		}
+		b = appendSchema(llmwire.AppendKey(b, "input_schema"), t.Schema)
+		b = append(b, '}')
+	}
+	return b
+}
+
+// appendSchema writes the schema of a tool as the API takes it: an object at
+// the top, and no choice between schemas there. What is left out is still
+// checked when the tool is called.
+func appendSchema(b []byte, schema []byte) []byte {
+	if len(schema) == 0 {
+		return append(b, `{"type":"object","properties":{}}`...)
+	}
+	whole := llmwire.AppendObject(nil, schema)
+	b = append(b, `{"type":"object"`...)
+	for c := llmwire.Object(whole); ; {
+		key, value, ok := c.Member()
+		if !ok {
+			return append(b, '}')
+		}
+		switch string(key) {
+		case "type", "oneOf", "anyOf", "allOf":
+			continue
+		}
+		b = append(append(append(b, ',', '"'), key...), '"', ':')
+		b = append(b, value...)
+	}
+}
+
+// encoder implements llmwire.Encoder.
+type encoder struct{ provider, model string }
+
+// Unit keeps the results of one batch together: they are one user message.
+func (encoder) Unit(msgs []message.Message) int {
+	n := 1
+	if msgs[0].Role == message.RoleToolResult {
+		for n < len(msgs) && msgs[n].Role == message.RoleToolResult {
+			n++
+		}
+	}
+	return n
+}
+
+func (e encoder) Append(b []byte, unit []message.Message) ([]byte, int) {
+	from := len(b)
+	switch unit[0].Role {
+	case message.RoleUser:
+		b = append(b, `,{"role":"user","content":[`...)
+		b = appendContent(b, unit[0].Content)
+	case message.RoleAssistant:
+		b = append(b, `,{"role":"assistant","content":[`...)
+		b = e.appendReply(b, &unit[0])
+	case message.RoleToolResult:
+		b = append(b, `,{"role":"user","content":[`...)
+		for i := range unit {
+			b = appendResult(b, &unit[i])
+		}
+	default:
+		return b, -1
+	}
+	if b[len(b)-1] == '[' {
+		return b[:from], -1 // nothing in it that the API would take
+	}
+	mark := len(b) - 1 - from // before the brace that ends the last block
+	if unit[0].Role == message.RoleAssistant && !markable(unit[0].Content) {
+		mark = -1
+	}
+	return append(b, ']', '}'), mark
+}
+
+// markable reports whether the last block takes a cache mark: thinking does not.
+func markable(content []message.Block) bool {
+	for i := len(content) - 1; i >= 0; i-- {
+		switch c := &content[i]; c.Type {
+		case message.BlockThinking:
+			return false
+		case message.BlockText:
+			if !llmwire.Blank(c.Text) {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+func comma(b []byte) []byte {
+	if b[len(b)-1] == '[' {
+		return b
+	}
+	return append(b, ',')
+}
+
+// appendContent writes text and images; blank text is refused by the API.
+func appendContent(b []byte, content []message.Block) []byte {
+	for i := range content {
+		switch c := &content[i]; c.Type {
+		case message.BlockText:
+			b = appendText(b, c.Text)
+		case message.BlockImage:
+			b = append(comma(b), `{"type":"image","source":{"type":"base64","media_type":`...)
+			b = llmwire.AppendString(b, c.MimeType)
+			b = llmwire.AppendString(llmwire.AppendKey(b, "data"), c.Data)
+			b = append(b, '}', '}')
+		}
+	}
+	return b
+}
+
+func appendText(b []byte, text string) []byte {
+	if llmwire.Blank(text) {
+		return b
+	}
+	b = append(comma(b), `{"type":"text","text":`...)
+	return append(llmwire.AppendString(b, text), '}')
+}
+
+func (e encoder) appendReply(b []byte, m *message.Message) []byte {
+	own := (m.API == "" || m.API == API) && (m.Provider == "" || m.Provider == e.provider) && (m.Model == "" || m.Model == e.model)
+	for i := range m.Content {
+		switch c := &m.Content[i]; c.Type {
+		case message.BlockText:
+			b = appendText(b, c.Text)
+		case message.BlockThinking:
+			switch {
+			case c.Redacted && own && c.Signature != "":
+				b = append(comma(b), `{"type":"redacted_thinking","data":`...)
+				b = append(llmwire.AppendString(b, c.Signature), '}')
+			case c.Redacted:
+			case own && c.Signature != "":
+				b = append(comma(b), `{"type":"thinking","thinking":`...)
+				b = llmwire.AppendString(b, c.Text)
+				b = llmwire.AppendString(llmwire.AppendKey(b, "signature"), c.Signature)
+				b = append(b, '}')
+			default:
+				b = appendText(b, c.Text)
+			}
+		case message.BlockToolCall:
+			b = append(comma(b), `{"type":"tool_use","id":`...)
+			b = llmwire.AppendString(b, callID(c.ID))
+			b = llmwire.AppendString(llmwire.AppendKey(b, "name"), c.Name)
+			b = llmwire.AppendObject(llmwire.AppendKey(b, "input"), c.Arguments)
+			b = append(b, '}')
+		}
+	}
+	return b
+}
+
+func appendResult(b []byte, r *message.Message) []byte {
+	b = append(comma(b), `{"type":"tool_result","tool_use_id":`...)
+	b = llmwire.AppendString(b, callID(r.ToolCallID))
+	b = append(llmwire.AppendKey(b, "content"), '[')
+	at := len(b)
+	b = appendContent(b, r.Content)
+	if len(b) == at {
+		b = appendText(b, "(no tool output)")
+	}
+	b = append(b, ']')
+	if r.IsError {
+		b = append(b, `,"is_error":true`...)
+	}
+	return append(b, '}')
+}
+
+// callID is an id as the API takes it: letters, digits, _ and -, at most 64. A
+// longer one is cut and told apart by a hash.
+func callID(id string) string {
+	ok := id != "" && len(id) <= 64
+	for i := 0; ok && i < len(id); i++ {
+		ok = allowed(id[i])
+	}
+	if ok {
+		return id
+	}
+	if id == "" {
+		return "call"
+	}
+	out := []byte(id)
+	for i := range out {
+		if !allowed(out[i]) {
+			out[i] = '_'
+		}
+	}
+	if len(out) > 64 {
+		sum := sha256.Sum256([]byte(id))
+		out = append(append(out[:47], '_'), hex.EncodeToString(sum[:8])...)
+	}
+	return string(out)
+}
+
+func allowed(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}

@@ -1,0 +1,335 @@
+package openai
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+
+	"agentd/internal/llmwire"
+	"agentd/message"
+	"agentd/model"
+)
+
+// scratch is what is kept between the requests of a conversation.
+type scratch struct {
+	history llmwire.History
+	tools   llmwire.Tools
+}
+
+// encode writes the body of a request: the parts that change least come first.
+func (p *Provider) encode(req *model.Request, info *model.Info) ([]byte, *model.Error) {
+	s := &scratch{}
+	if req.Scratch != nil {
+		if kept, ok := req.Scratch.Value.(*scratch); ok {
+			s = kept
+		} else {
+			req.Scratch.Value = s
+		}
+	}
+	history, _ := s.history.Encode(p.name+"\x00"+req.Model, req.Messages, encoder{provider: p.name, model: req.Model})
+	if len(history) == 0 {
+		return nil, &model.Error{Class: model.ClassInvalid, Message: "there is no message to send"}
+	}
+	var tools []byte
+	if len(req.Tools) > 0 {
+		tools = s.tools.Encode(req.Tools, appendTools)
+	}
+
+	size := 1024 + len(history) + len(tools) + len(req.Schema)
+	for _, part := range req.System {
+		size += len(part.Text) + len(part.Text)/8
+	}
+	b := make([]byte, 0, size)
+	b = append(b, '{')
+	b = llmwire.AppendString(llmwire.AppendKey(b, "model"), req.Model)
+	b = append(llmwire.AppendKey(b, "messages"), '[')
+	if system := joinSystem(req.System); system != "" {
+		b = append(b, `{"role":"system","content":`...)
+		b = append(llmwire.AppendString(b, system), '}')
+		b = append(b, history...)
+	} else {
+		b = append(b, history[1:]...) // without its comma
+	}
+	b = append(b, ']')
+	if len(tools) > 0 {
+		b = append(append(append(llmwire.AppendKey(b, "tools"), '['), tools...), ']')
+		b = appendToolChoice(b, req.ToolChoice)
+	}
+	return p.appendSettings(b, req, info)
+}
+
+func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info) ([]byte, *model.Error) {
+	b = append(b, `,"stream":true,"stream_options":{"include_usage":true}`...)
+	if req.MaxTokens > 0 {
+		b = strconv.AppendInt(llmwire.AppendKey(b, p.maxTokens), int64(req.MaxTokens), 10)
+	}
+	effort := info.Effort(req.Thinking)
+	if !info.Priced() { // unknown: what was asked for, in OpenAI's words
+		effort = string(req.Thinking)
+		switch req.Thinking {
+		case model.ThinkingAdaptive:
+			effort = ""
+		case model.ThinkingOff:
+			effort = "none"
+		}
+	}
+	if effort != "" {
+		b = llmwire.AppendString(llmwire.AppendKey(b, "reasoning_effort"), effort)
+	}
+	// Models that reason refuse sampling parameters, except when told not to.
+	if !info.NoSampling || effort == "none" {
+		for _, f := range []struct {
+			key   string
+			value *float64
+		}{{"temperature", req.Temperature}, {"top_p", req.TopP}} {
+			if f.value == nil {
+				continue
+			}
+			var ok bool
+			if b, ok = llmwire.AppendFloat(llmwire.AppendKey(b, f.key), *f.value); !ok {
+				return nil, &model.Error{Class: model.ClassInvalid, Message: f.key + " is not a number"}
+			}
+		}
+	}
+	if len(req.Stop) > 0 {
+		b = append(llmwire.AppendKey(b, "stop"), '[')
+		for i, s := range req.Stop {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = llmwire.AppendString(b, s)
+		}
+		b = append(b, ']')
+	}
+	switch {
+	case len(req.Schema) > 0:
+		b = append(llmwire.AppendKey(b, "response_format"), `{"type":"json_schema","json_schema":{"name":"answer","schema":`...)
+		b = append(llmwire.AppendObject(b, req.Schema), '}', '}')
+	case req.JSON:
+		b = append(llmwire.AppendKey(b, "response_format"), `{"type":"json_object"}`...)
+	}
+	if p.cacheKey && req.SessionID != "" {
+		b = llmwire.AppendString(llmwire.AppendKey(b, "prompt_cache_key"), shorten(req.SessionID, 64))
+	}
+	return append(b, '}'), nil
+}
+
+func joinSystem(parts []model.SystemPart) string {
+	texts := make([]string, 0, len(parts))
+	for _, part := range parts {
+		if !llmwire.Blank(part.Text) {
+			texts = append(texts, part.Text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+func appendTools(b []byte, specs []model.ToolSpec) []byte {
+	for i, t := range specs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"type":"function","function":{"name":`...)
+		b = llmwire.AppendString(b, t.Name)
+		if t.Description != "" {
+			b = llmwire.AppendString(llmwire.AppendKey(b, "description"), t.Description)
+		}
+		b = llmwire.AppendKey(b, "parameters")
+		if len(t.Schema) == 0 {
+			b = append(b, `{"type":"object","properties":{}}`...)
+		} else {
+			b = llmwire.AppendObject(b, t.Schema)
+		}
+		b = append(b, '}', '}')
+	}
+	return b
+}
+
+func appendToolChoice(b []byte, c model.ToolChoice) []byte {
+	switch c {
+	case model.ToolChoiceAuto:
+		return b
+	case model.ToolChoiceNone, model.ToolChoiceRequired:
+		return llmwire.AppendString(llmwire.AppendKey(b, "tool_choice"), string(c))
+	}
+	b = append(llmwire.AppendKey(b, "tool_choice"), `{"type":"function","function":{"name":`...)
+	return append(llmwire.AppendString(b, string(c)), '}', '}')
+}
+
+// encoder implements llmwire.Encoder.
+type encoder struct{ provider, model string }
+
+// Unit keeps a run of tool results together: their images follow in one user
+// message after the last of them, because nothing may come between them.
+func (encoder) Unit(msgs []message.Message) int {
+	n := 1
+	if msgs[0].Role == message.RoleToolResult {
+		for n < len(msgs) && msgs[n].Role == message.RoleToolResult {
+			n++
+		}
+	}
+	return n
+}
+
+func (e encoder) Append(b []byte, unit []message.Message) ([]byte, int) {
+	switch m := &unit[0]; m.Role {
+	case message.RoleUser:
+		b = appendUser(b, m.Content)
+	case message.RoleAssistant:
+		b = e.appendAssistant(b, m)
+	case message.RoleToolResult:
+		b = appendResults(b, unit)
+	}
+	return b, -1
+}
+
+func appendUser(b []byte, content []message.Block) []byte {
+	images := slices.ContainsFunc(content, isImage)
+	texts := 0
+	for i := range content {
+		if isText(content[i]) {
+			texts++
+		}
+	}
+	switch {
+	case texts == 0 && !images:
+		return b // nothing to say
+	case texts == 1 && !images:
+		i := slices.IndexFunc(content, isText)
+		b = append(b, `,{"role":"user","content":`...)
+		return append(llmwire.AppendString(b, content[i].Text), '}')
+	}
+	b = append(b, `,{"role":"user","content":[`...)
+	b = appendParts(b, content)
+	return append(b, ']', '}')
+}
+
+func isImage(c message.Block) bool { return c.Type == message.BlockImage }
+
+func isText(c message.Block) bool {
+	return c.Type == message.BlockText && !llmwire.Blank(c.Text)
+}
+
+func appendParts(b []byte, content []message.Block) []byte {
+	for i := range content {
+		c := &content[i]
+		if !isText(*c) && !isImage(*c) {
+			continue
+		}
+		if b[len(b)-1] != '[' {
+			b = append(b, ',')
+		}
+		if isImage(*c) {
+			b = append(b, `{"type":"image_url","image_url":{"url":`...)
+			b = append(llmwire.AppendString(b, "data:"+c.MimeType+";base64,"+c.Data), '}', '}')
+			continue
+		}
+		b = append(b, `{"type":"text","text":`...)
+		b = append(llmwire.AppendString(b, c.Text), '}')
+	}
+	return b
+}
+
+// appendAssistant writes a reply. Thinking goes back only to the model it came
+// from, under the name it came by.
+func (e encoder) appendAssistant(b []byte, m *message.Message) []byte {
+	text := m.Text()
+	calls := 0
+	thinking, field := "", ""
+	own := (m.API == "" || m.API == API) && (m.Provider == "" || m.Provider == e.provider) && (m.Model == "" || m.Model == e.model)
+	for i := range m.Content {
+		switch c := &m.Content[i]; {
+		case c.Type == message.BlockToolCall:
+			calls++
+		case c.Type == message.BlockThinking && own && (field == "" || field == c.Signature):
+			switch c.Signature {
+			case "reasoning_content", "reasoning", "reasoning_text":
+				field = c.Signature
+				thinking += c.Text
+			}
+		}
+	}
+	if llmwire.Blank(text) && calls == 0 {
+		return b // an empty reply is refused by some and means nothing to any
+	}
+	b = append(b, `,{"role":"assistant","content":`...)
+	if llmwire.Blank(text) {
+		b = append(b, "null"...)
+	} else {
+		b = llmwire.AppendString(b, text)
+	}
+	if thinking != "" {
+		b = llmwire.AppendString(llmwire.AppendKey(b, field), thinking)
+	}
+	if calls > 0 {
+		b = append(llmwire.AppendKey(b, "tool_calls"), '[')
+		for i := range m.Content {
+			c := &m.Content[i]
+			if c.Type != message.BlockToolCall {
+				continue
+			}
+			if b[len(b)-1] != '[' {
+				b = append(b, ',')
+			}
+			b = append(b, `{"id":`...)
+			b = llmwire.AppendString(b, callID(c.ID))
+			b = append(b, `,"type":"function","function":{"name":`...)
+			b = llmwire.AppendString(b, c.Name)
+			b = append(b, `,"arguments":`...)
+			b = llmwire.AppendString(b, string(llmwire.AppendObject(nil, c.Arguments)))
+			b = append(b, '}', '}')
+		}
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+func appendResults(b []byte, results []message.Message) []byte {
+	var images []message.Block
+	for i := range results {
+		r := &results[i]
+		text := r.Text()
+		before := len(images)
+		for _, c := range r.Content {
+			if isImage(c) {
+				images = append(images, c)
+			}
+		}
+		switch {
+		case !llmwire.Blank(text):
+		case len(images) > before:
+			text = "(see the attached image)"
+		default:
+			text = "(no tool output)"
+		}
+		b = append(b, `,{"role":"tool","tool_call_id":`...)
+		b = llmwire.AppendString(b, callID(r.ToolCallID))
+		b = llmwire.AppendString(llmwire.AppendKey(b, "content"), text)
+		b = append(b, '}')
+	}
+	if len(images) > 0 {
+		b = append(b, `,{"role":"user","content":[{"type":"text","text":"Images of the tool results above:"}`...)
+		b = append(b, ',', '[')
+		at := len(b)
+		b = appendParts(b, images)
+		// The parts were written as a list of their own; join the lists.
+		b = slices.Delete(b, at-1, at)
+		b = append(b, ']', '}')
+	}
+	return b
+}
+
+// callID is an id as OpenAI takes it: at most 40 characters. A longer one, from
+// another provider, is cut and told apart by a hash.
+func callID(id string) string { return shorten(id, 40) }
+
+func shorten(id string, limit int) string {
+	if len(id) <= limit {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	const digits = 16
+	return strings.ToValidUTF8(id[:limit-digits-1], "") + "_" + hex.EncodeToString(sum[:digits/2])
+}
