@@ -117,6 +117,11 @@ func crashOnce(t *testing.T, at int, after bool, want string) {
 		t.Fatal(err)
 	}
 	ref := Ref{store.DefaultTenant, r.ID}
+	engine := h.engine
+	go func() {
+		<-cs.down
+		engine.Close()
+	}()
 	var seen int64
 	for ev, err := range h.engine.Watch(ctx, ref, 0) {
 		if err != nil {
@@ -124,11 +129,8 @@ func crashOnce(t *testing.T, at int, after bool, want string) {
 		}
 		seen = ev.Seq
 	}
-	select {
-	case <-cs.down:
-	default:
-		t.Skip("this interleaving had fewer commits") // commits join when they meet
-	}
+	// Commits join when they meet, so this run may have ended before the n-th:
+	// then it is compared all the same.
 	cs.mu.Lock()
 	cs.at = 0
 	cs.mu.Unlock()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"agentd/event"
@@ -43,6 +44,10 @@ func (e *Engine) Watch(ctx context.Context, ref Ref, after int64) iter.Seq2[even
 			w.replay(ctx)
 			return
 		}
+		if row.Status == string(run.Running) && !e.driving(ref) {
+			yield(event.Event{}, errNotDriven)
+			return
+		}
 		var spare []event.Event
 		for {
 			events, closed, err := r.next(ctx, e.ctx.Done(), spare)
@@ -51,7 +56,7 @@ func (e *Engine) Watch(ctx context.Context, ref Ref, after int64) iter.Seq2[even
 				return
 			}
 			if closed {
-				yield(event.Event{}, fault.New(fault.Unavailable, "this process no longer drives the run: connect again"))
+				yield(event.Event{}, errNotDriven)
 				return
 			}
 			for i := range events {
@@ -63,6 +68,21 @@ func (e *Engine) Watch(ctx context.Context, ref Ref, after int64) iter.Seq2[even
 			spare = events
 		}
 	}
+}
+
+var errNotDriven = &fault.Error{Kind: fault.Unavailable, Err: errors.New("this process does not drive the run any more"),
+	Hint: "Connect again from the last event you saw."}
+
+// driving is whether a driver of this engine has the run, or is just done with it.
+func (e *Engine) driving(ref Ref) bool {
+	e.mu.Lock()
+	d := e.drivers[ref]
+	e.mu.Unlock()
+	if d != nil {
+		return d.ctx.Err() == nil
+	}
+	row, err := e.store.Run(e.ctx, ref.Tenant, ref.ID)
+	return err == nil && row.Status != string(run.Running)
 }
 
 // watcher is one Watch under way.

@@ -33,7 +33,7 @@ type antStream struct {
 func (a *antStream) Start() error {
 	b := append(a.e.buf, `event: message_start`+"\n"+`data: {"type":"message_start","message":`...)
 	b = antHead(b, a.req, a.rep)
-	b = append(b, `"content":[],"stop_reason":null,"stop_sequence":null,"usage":`...)
+	b = append(b, `"content":[],"stop_reason":null,"stop_sequence":null,`+antNulls+`,"usage":`...)
 	b = antUsage(b, a.req, &a.rep.Usage, 1)
 	a.e.buf = append(b, "}}\n\n"...)
 	return a.e.send()
@@ -46,16 +46,29 @@ func antHead(b []byte, req *request, rep *script.Reply) []byte {
 	return append(script.AppendQuote(b, req.Model), ',')
 }
 
+// antNulls are the fields of a message that the service always sends, with the
+// value that they have in plain replies.
+const antNulls = `"stop_details":null,"diagnostics":null,"container":null`
+
+// antUsage appends the usage of a message; that of a message_delta (antTotal) has
+// fewer fields.
 func antUsage(b []byte, req *request, u *message.Usage, output int64) []byte {
-	num := func(key string, n int64) { b = strconv.AppendInt(append(b, key...), n, 10) }
 	hour := req.prefix.writtenForHour(u)
+	b = antTotal(b, u, output)
+	b = append(b[:len(b)-1], `,"cache_creation":{"ephemeral_5m_input_tokens":`...)
+	b = append(strconv.AppendInt(b, u.CacheWrite-hour, 10), `,"ephemeral_1h_input_tokens":`...)
+	b = strconv.AppendInt(b, hour, 10)
+	return append(b, `},"inference_geo":null,"speed":null,"service_tier":"standard"}`...)
+}
+
+func antTotal(b []byte, u *message.Usage, output int64) []byte {
+	num := func(key string, n int64) { b = strconv.AppendInt(append(b, key...), n, 10) }
 	num(`{"input_tokens":`, u.Input)
 	num(`,"cache_creation_input_tokens":`, u.CacheWrite)
 	num(`,"cache_read_input_tokens":`, u.CacheRead)
-	num(`,"cache_creation":{"ephemeral_5m_input_tokens":`, u.CacheWrite-hour)
-	num(`,"ephemeral_1h_input_tokens":`, hour)
-	num(`},"output_tokens":`, output)
-	return append(b, `,"service_tier":"standard"}`...)
+	num(`,"output_tokens":`, output)
+	num(`,"output_tokens_details":{"thinking_tokens":`, min(u.Reasoning, output))
+	return append(b, `},"server_tool_use":null}`...)
 }
 
 // BlockStart implements script.Sink.
@@ -67,11 +80,11 @@ func (a *antStream) BlockStart(i int) error {
 	case message.BlockThinking:
 		b = append(b, `{"type":"thinking","thinking":"","signature":""}`...)
 	case message.BlockText:
-		b = append(b, `{"type":"text","text":""}`...)
+		b = append(b, `{"type":"text","text":"","citations":null}`...)
 	default:
 		b = script.AppendQuote(append(b, `{"type":"tool_use","id":`...), bl.ID)
 		b = script.AppendQuote(append(b, `,"name":`...), bl.Name)
-		b = append(b, `,"input":{}}`...)
+		b = append(b, `,"input":{},"caller":{"type":"direct"}}`...)
 	}
 	b = append(b, "}\n\n"...)
 	a.inside = i + 1
@@ -140,8 +153,8 @@ func (a *antStream) Finish(refused bool) error {
 	}
 	b := append(a.closeBlock(a.e.buf), "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"...)
 	b = antStop(b, stop, a.rep)
-	b = append(b, `},"usage":`...)
-	b = antUsage(b, a.req, &a.rep.Usage, a.rep.Usage.Output)
+	b = append(b, `,"stop_details":null,"container":null},"usage":`...)
+	b = antTotal(b, &a.rep.Usage, a.rep.Usage.Output)
 	a.e.buf = append(b, "}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
 	return a.e.send()
 }
@@ -185,7 +198,7 @@ func (anthropic) body(b []byte, req *request, rep *script.Reply) []byte {
 			b = antBlock(b, &rep.Blocks[i])
 		}
 	}
-	b = append(antStop(append(b, `],`...), rep.Stop, rep), `,"usage":`...)
+	b = append(antStop(append(b, `],`...), rep.Stop, rep), `,`+antNulls+`,"usage":`...)
 	return append(antUsage(b, req, &rep.Usage, rep.Usage.Output), '}')
 }
 
@@ -196,10 +209,12 @@ func antBlock(b []byte, bl *message.Block) []byte {
 		b = script.AppendQuote(append(b, `,"signature":`...), bl.Signature)
 	case message.BlockText:
 		b = script.AppendQuote(append(b, `{"type":"text","text":`...), bl.Text)
+		b = append(b, `,"citations":null`...)
 	default:
 		b = script.AppendQuote(append(b, `{"type":"tool_use","id":`...), bl.ID)
 		b = script.AppendQuote(append(b, `,"name":`...), bl.Name)
 		b = append(append(b, `,"input":`...), antInput(bl.Arguments)...)
+		b = append(b, `,"caller":{"type":"direct"}`...)
 	}
 	return append(b, '}')
 }
@@ -280,7 +295,8 @@ func (a anthropic) models(b []byte, ids []string) []byte {
 func (anthropic) model(b []byte, id string) []byte {
 	b = script.AppendQuote(append(b, `{"type":"model","id":`...), id)
 	b = script.AppendQuote(append(b, `,"display_name":`...), id)
-	return append(b, `,"created_at":"2026-01-01T00:00:00Z"}`...)
+	return append(b, `,"created_at":"2026-01-01T00:00:00Z","lifecycle":"active","line":null,"capabilities":null,`+
+		`"max_input_tokens":null,"max_tokens":null,"deprecated_at":null,"retires_at":null}`...)
 }
 
 // countTokens answers POST /v1/messages/count_tokens.

@@ -52,6 +52,8 @@ type Harness struct {
 	// IDs the ids of tool calls and of results in them.
 	Messages func(t testing.TB, body []byte) []json.RawMessage
 	IDs      func(t testing.TB, body []byte) (calls, results []string)
+	// Ignores names the edits of a history that the format has no place for.
+	Ignores []string
 	// IDLimit is the longest id that the provider takes.
 	IDLimit int
 }

@@ -90,6 +90,7 @@ func harness() modeltest.Harness {
 			}
 			return calls, results
 		},
+		Ignores: []string{"an error flag", "no cache mark"},
 		IDLimit: 40,
 	}
 }

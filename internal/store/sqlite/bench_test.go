@@ -30,7 +30,7 @@ func BenchmarkCommit(b *testing.B) {
 					if !memory {
 						path = filepath.Join(b.TempDir(), "x.db")
 					}
-					benchmarkCommit(b, openTest(b, path, &Options{pageSize: page, Durability: Durability(os.Getenv("DUR"))}), writers)
+					benchmarkCommit(b, openTest(b, path, &Options{pageSize: page}), writers)
 				})
 			}
 		}
