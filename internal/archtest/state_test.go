@@ -116,6 +116,9 @@ func constant(e ast.Expr) bool {
 	case *ast.FuncLit:
 		return true
 	case *ast.UnaryExpr:
+		if lit, ok := e.X.(*ast.CompositeLit); ok && e.Op == token.AND {
+			return sentinel(lit) && constant(lit)
+		}
 		return e.Op != token.AND && constant(e.X)
 	case *ast.BinaryExpr:
 		return constant(e.X) && constant(e.Y)
@@ -136,6 +139,17 @@ func constant(e ast.Expr) bool {
 		}
 	}
 	return false
+}
+
+// sentinel reports whether a literal is an error of our own type, which is
+// compared and wrapped, never changed.
+func sentinel(lit *ast.CompositeLit) bool {
+	s, ok := lit.Type.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	x, ok := s.X.(*ast.Ident)
+	return ok && x.Name == "fault" && s.Sel.Name == "Error"
 }
 
 // constantCall lists functions whose results never change.
@@ -235,6 +249,7 @@ func TestStateRuleFinds(t *testing.T) {
 		`var p = sync.Pool{New: func() any { return 1 }}`:            1,
 		`var p = []sync.Mutex{{}}`:                                   1,
 		`var c = http.Client{}`:                                      0,
+		`var e = &fault.Error{Err: errors.New("x")}`:                 0,
 		`var c = &http.Client{}`:                                     1,
 		`var c = make(map[string]int)`:                               1,
 		`var now = time.Now()`:                                       1,

@@ -199,8 +199,8 @@ func (e *Engine) interruptView(ctx context.Context, tenant string, row *store.In
 	var call event.Tool
 	if len(row.ToolCall) > 0 && json.Unmarshal(row.ToolCall, &call) == nil {
 		h := hydrator{}
-		_, agent := h.run(ctx, e, tenant, row.RunID)
-		call.Args = agent.redact(call.Name, call.Args)
+		h.run(ctx, e, tenant, row.RunID)
+		call.Args = h.redact.data(call.Name, call.Args)
 		v.ToolCall = &call
 	}
 	return v

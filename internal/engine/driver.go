@@ -362,13 +362,13 @@ func (d *driver) enrich(ev event.Event) event.Event {
 	case *event.Tool:
 		switch ev.Type {
 		case event.ToolStarted:
-			p.Args = d.agent.redact(p.Name, d.tools.args(p.ToolCallID))
+			p.Args = d.agent.Redact.data(p.Name, d.tools.args(p.ToolCallID))
 		case event.ToolCompleted, event.ToolFailed:
-			p.Result = d.agent.redactText(p.Name, p.Result)
+			p.Result = d.agent.Redact.text(p.Name, p.Result)
 		}
 	case *event.Checkpoint:
 		if p.ToolCall != nil {
-			p.ToolCall.Args = d.agent.redact(p.ToolCall.Name, d.tools.args(p.ToolCall.ToolCallID))
+			p.ToolCall.Args = d.agent.Redact.data(p.ToolCall.Name, d.tools.args(p.ToolCall.ToolCallID))
 		}
 	case *event.Subagent:
 		p.Profile = d.tools.subagent(p.ToolCallID)

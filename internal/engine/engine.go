@@ -24,6 +24,9 @@ type Agents interface {
 	// does not change afterwards. An unknown name is a *fault.Error of kind
 	// NotFound.
 	Agent(ctx context.Context, tenant, profile string) (*Agent, error)
+	// Redactor gives what hides secrets in the events of a profile's runs,
+	// without making the agent. Nil hides nothing.
+	Redactor(tenant, profile string) (Redact, error)
 	// Profiles lists what there is, sorted by name.
 	Profiles(ctx context.Context, tenant string) ([]ProfileView, error)
 }
@@ -39,9 +42,14 @@ type Agent struct {
 	Subagents []string
 	// AskUser adds the ask_user_question tool.
 	AskUser bool
-	System  []model.SystemPart
-	Options prompt.Options
-	Rules   policy.Rules
+	// System is the system prompt; Interactive or Autonomous is added to it by
+	// the run's mode.
+	System                  []model.SystemPart
+	Interactive, Autonomous string
+	// Examples are exchanges shown ahead of every conversation.
+	Examples []message.Message
+	Options  prompt.Options
+	Rules    policy.Rules
 	// ModelIdle ends a model call from which nothing came for so long.
 	ModelIdle time.Duration
 	// ToolTimeout bounds calls of tools without a timeout of their own.
@@ -49,10 +57,13 @@ type Agent struct {
 	// FailOnRestart ends runs that were under way when the process ended,
 	// instead of going on with them.
 	FailOnRestart bool
-	// Redact hides what people and logs must not see in a tool's arguments or
-	// result. Nil hides nothing.
-	Redact func(toolName string, data json.RawMessage) json.RawMessage
+	// Redact hides what people and logs must not see. Nil hides nothing.
+	Redact Redact
 }
+
+// Redact hides what people and logs must not see in the arguments or the result
+// of a tool. It gives JSON back.
+type Redact func(toolName string, data json.RawMessage) json.RawMessage
 
 // Model is a provider with one of its models.
 type Model struct {
@@ -60,8 +71,6 @@ type Model struct {
 	ID       string
 	// Name is for people: "provider/model".
 	Name string
-	// Price fixes the cost of a call when it settles. Nil: it has none.
-	Price func(*message.Usage)
 }
 
 // Config configures an engine. Store and Agents are required.

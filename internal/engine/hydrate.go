@@ -105,10 +105,10 @@ func (r *reply) locate(d *event.Delta, s *stored) bool {
 type hydrator struct {
 	id    string
 	entry *message.Message
-	// session and agent are of the run that is read.
+	// session, output and redact are of the run that is read.
 	session string
 	output  string
-	agent   *Agent
+	redact  Redact
 	loaded  bool
 }
 
@@ -149,7 +149,8 @@ func (h *hydrator) event(ctx context.Context, e *Engine, tenant string, row *sto
 	if ev.Data, err = event.Decode(ev.Type, raw); err != nil {
 		return ev, err
 	}
-	session, agent := h.run(ctx, e, tenant, row.RunID)
+	h.run(ctx, e, tenant, row.RunID)
+	session := h.session
 	switch d := ev.Data.(type) {
 	case *event.Delta:
 		if ref.R != nil {
@@ -176,14 +177,14 @@ func (h *hydrator) event(ctx context.Context, e *Engine, tenant string, row *sto
 			if m := h.message(ctx, e, tenant, session, ref.R.Entry); m != nil {
 				for _, b := range m.Content {
 					if b.Type == message.BlockToolCall && b.ID == d.ToolCallID {
-						d.Args = agent.redact(d.Name, b.Arguments)
+						d.Args = h.redact.data(d.Name, b.Arguments)
 					}
 				}
 			}
 		}
 		if d.Result == "" && d.EntryID != "" && (ev.Type == event.ToolCompleted || ev.Type == event.ToolFailed) {
 			if m := h.message(ctx, e, tenant, session, d.EntryID); m != nil {
-				d.Result = agent.redactText(d.Name, m.Text())
+				d.Result = h.redact.text(d.Name, m.Text())
 				d.Details = m.Details
 			}
 		}
@@ -191,36 +192,42 @@ func (h *hydrator) event(ctx context.Context, e *Engine, tenant string, row *sto
 	return ev, nil
 }
 
-// run gives the session and the agent of the run whose events are read. Without
-// the agent nothing is known about what must be hidden, so everything is.
-func (h *hydrator) run(ctx context.Context, e *Engine, tenant, id string) (session string, agent *Agent) {
+// run learns what is needed of the run whose events are read. If nobody knows
+// what must be hidden, everything is.
+func (h *hydrator) run(ctx context.Context, e *Engine, tenant, id string) {
 	if h.loaded {
-		return h.session, h.agent
+		return
 	}
+	h.redact = hideAll
 	row, err := e.store.Run(ctx, tenant, id)
 	if err != nil {
-		return "", nil
+		return
 	}
 	h.loaded, h.session, h.output = true, row.SessionID, row.OutputEntry
-	if h.agent, err = e.agentOf(ctx, tenant, row); err != nil {
-		h.agent = nil
+	redact, err := e.cfg.Agents.Redactor(tenant, profileRef(row.Profile, row.Version))
+	if err != nil {
+		redact, err = e.cfg.Agents.Redactor(tenant, row.Profile)
 	}
-	return h.session, h.agent
+	if err == nil {
+		h.redact = redact
+	}
 }
 
-// redact hides what people must not see. A nil agent hides everything.
-func (a *Agent) redact(name string, data json.RawMessage) json.RawMessage {
-	switch {
-	case a == nil:
-		return json.RawMessage(`"[hidden: the profile is gone]"`)
-	case a.Redact == nil:
+func hideAll(string, json.RawMessage) json.RawMessage {
+	return json.RawMessage(`"[hidden: the profile is gone]"`)
+}
+
+// data hides in JSON.
+func (r Redact) data(name string, data json.RawMessage) json.RawMessage {
+	if r == nil || len(data) == 0 {
 		return data
 	}
-	return a.Redact(name, data)
+	return r(name, data)
 }
 
-func (a *Agent) redactText(name, text string) string {
-	if a != nil && a.Redact == nil {
+// text hides in a text.
+func (r Redact) text(name, text string) string {
+	if r == nil || text == "" {
 		return text
 	}
 	raw, err := json.Marshal(text)
@@ -228,7 +235,7 @@ func (a *Agent) redactText(name, text string) string {
 		return ""
 	}
 	var s string
-	if json.Unmarshal(a.redact(name, raw), &s) != nil {
+	if json.Unmarshal(r(name, raw), &s) != nil {
 		return ""
 	}
 	return s

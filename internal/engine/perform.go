@@ -81,7 +81,7 @@ func (d *driver) callModel(eff run.CallModel) {
 	d.spec.Overrides.options(&options)
 	msgs := d.conv.messages
 	req := prompt.Build(&prompt.Parts{
-		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
+		Model: m.ID, System: d.system(), Messages: d.prefixed(msgs), Tools: d.tools.set.Specs(),
 		Options: options, Session: d.row.SessionID, Scratch: d.scratch(eff.Index),
 	})
 	ctx, cancel, settle := d.effect("model")
@@ -150,9 +150,6 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 	if out.err == nil {
 		if out.msg.Timestamp == 0 {
 			out.msg.Timestamp = d.e.now()
-		}
-		if g.m.Price != nil && out.msg.Usage != nil {
-			g.m.Price(out.msg.Usage)
 		}
 		return run.ModelDone{At: d.at(), Message: out.msg}
 	}
@@ -307,7 +304,7 @@ func describe(err error) string {
 func (d *driver) progress(call tool.Call, p tool.Progress) {
 	base := event.Tool{ToolCallID: call.ID, Name: call.Name}
 	tell := func(t event.Type, data event.Tool) {
-		data.Text = d.agent.redactText(call.Name, data.Text)
+		data.Text = d.agent.Redact.text(call.Name, data.Text)
 		d.stream.publishLive(event.Event{RunID: d.ref.ID, Time: d.e.now(), Step: call.Step, Type: t, Data: &data})
 	}
 	if p.Stdout != "" {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"agentd/fault"
+	"agentd/internal/mcp"
 )
 
 // Config is everything that a configuration folder says. It is read-only.
@@ -19,7 +20,7 @@ type Config struct {
 	// Profiles by name.
 	Profiles map[string]*Profile
 	// Servers are the MCP servers by name.
-	Servers map[string]ServerConfig
+	Servers map[string]mcp.ServerConfig
 
 	fsys fs.FS
 }

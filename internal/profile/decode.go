@@ -196,17 +196,25 @@ func (d *decoder) special(n ast.Node, path string, pos place, dst reflect.Value,
 		}
 		return true
 	case interface{ UnmarshalYAML(func(any) error) error }:
+		_, isText := n.(*ast.StringNode)
+		var asText Problems // a type that has a short form as text tries that too
 		err := v.UnmarshalYAML(func(into any) error {
 			sub := *d
 			sub.problems = nil
-			sub.value(n, path, reflect.ValueOf(into).Elem(), "", depth+1)
+			target := reflect.ValueOf(into).Elem()
+			sub.value(n, path, target, "", depth+1)
 			d.nodes = sub.nodes
-			if len(sub.problems) > 0 {
-				p := sub.problems[0]
-				return &nested{p}
+			if len(sub.problems) == 0 {
+				return nil
 			}
-			return nil
+			if isText && target.Kind() == reflect.String {
+				asText = sub.problems
+			}
+			return &nested{sub.problems}
 		})
+		if err != nil && asText != nil {
+			err = &nested{asText}
+		}
 		d.refused(err, path, pos)
 		return true
 	case encoding.TextUnmarshaler:
@@ -222,16 +230,16 @@ func (d *decoder) special(n ast.Node, path string, pos place, dst reflect.Value,
 	return false
 }
 
-// nested carries a problem through a type's own UnmarshalYAML.
-type nested struct{ Problem }
+// nested carries problems through a type's own UnmarshalYAML.
+type nested struct{ Problems }
 
-func (n *nested) Error() string { return n.Message }
+func (n *nested) Error() string { return n.Problems[0].Message }
 
 func (d *decoder) refused(err error, path string, pos place) {
 	switch e := err.(type) {
 	case nil:
 	case *nested:
-		d.fail(place{e.Line, e.Column}, e.Key, e.Message, e.Hint)
+		d.problems = append(d.problems, e.Problems...)
 	default:
 		d.fail(pos, path, err.Error(), "")
 	}

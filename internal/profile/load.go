@@ -15,6 +15,7 @@ import (
 
 	"agentd/configs"
 	"agentd/fault"
+	"agentd/internal/mcp"
 )
 
 // Options say what a configuration is checked against. The zero value and nil
@@ -64,7 +65,7 @@ func Load(dir string, opts *Options) (*Config, Problems) {
 // in problems.
 func LoadFS(fsys fs.FS, name string, opts *Options) (*Config, Problems) {
 	l := &loader{fsys: fsys, name: name, opts: opts.withDefaults(),
-		config:   &Config{Profiles: map[string]*Profile{}, Servers: map[string]ServerConfig{}, fsys: fsys},
+		config:   &Config{Profiles: map[string]*Profile{}, Servers: map[string]mcp.ServerConfig{}, fsys: fsys},
 		profiles: map[string]source{}, servers: map[string]source{}}
 	setDefaults(reflect.ValueOf(&l.config.Settings).Elem())
 	settings := l.settings("agentd.yaml")

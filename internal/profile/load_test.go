@@ -61,11 +61,11 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprint(p.ProfileVersion, p.RoutingStrategy, p.MaxSteps, p.MaxToolCalls, p.MaxRunTimeSeconds, p.ModelIdleTimeoutSeconds,
+	got := fmt.Sprintln(p.ProfileVersion, p.RoutingStrategy, p.MaxSteps, p.MaxToolCalls, p.MaxRunTimeSeconds, p.ModelIdleTimeoutSeconds,
 		p.ToolTimeoutSeconds, p.ApprovalMode, p.ApprovalPolicies, p.AutoApproveInDaemon, p.Steering, p.QueueMode, p.ResumeOnRestart,
 		p.IdempotencyKeys, p.Retry, p.Temperature == nil, p.PrimaryModel.MaxTokensField, c.Settings.Addr, c.Settings.Limits.MaxBodyBytes)
-	want := "0.1.0 fallback 50 0 600 120 120 policy {true true false} false after_batch one_at_a_time true true {true 3 1s 1m0s} true auto 127.0.0.1:7070 16777216"
-	if got != strings.ReplaceAll(want, " ", " ") && strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
+	want := "0.1.0 fallback 50 0 600 120 120 policy {true true false} false after_batch one_at_a_time true true {true 3 1s 1m0s} true auto 127.0.0.1:7070 16777216\n"
+	if got != want {
 		t.Errorf("defaults\n got %s\nwant %s", got, want)
 	}
 }
@@ -168,8 +168,8 @@ subagents: [b]
 	notices := problems.only(SeverityNotice)
 	for key := range inert() {
 		n := strings.Count(lines(notices), " "+key+": accepted, has no effect yet in this version")
-		if want := 1; n != want && key != "approval_policies.budget_exceeded" {
-			t.Errorf("%d notices for %s, want %d", n, key, want)
+		if n != 1 && key != "approval_policies.budget_exceeded" { // at its default here
+			t.Errorf("%d notices for %s, want 1", n, key)
 		}
 	}
 }

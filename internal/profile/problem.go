@@ -85,7 +85,7 @@ func (ps Problems) Err() error {
 		b.WriteString("\n  " + p.String())
 	}
 	return &fault.Error{
-		Kind: fault.Invalid, Err: errors.New(b.String()), Field: "",
+		Kind: fault.Invalid, Err: errors.New(b.String()),
 		Hint: "correct the files, then run: agentd config check",
 	}
 }

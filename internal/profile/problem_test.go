@@ -71,9 +71,9 @@ c/agents/a.yaml:5:16: error: system_prompt: ${ without its } (write ${NAME} or $
 c/agents/a.yaml:6:15: error: output_style: a default inside ${...} holds another ${ (write a plain text behind the :-)
 c/agents/a.yaml:7:12: error: max_steps: must be an integer, not a text (the environment fills texts only: write the value itself)`},
 		{"what is required", "agents/a.yaml", "description: x\nfallback_models: [{provider: script}]\n", `
-c/agents/a.yaml:1:1: error: primary_model: is missing (add it, such as primary_model: {provider: anthropic, model: claude-sonnet-4-5})
+c/agents/a.yaml:1:1: error: primary_model: is missing (add it, such as primary_model: {provider: anthropic, model: claude-sonnet-5})
 c/agents/a.yaml:1:1: error: profile_name: is missing (add it, such as profile_name: default)
-c/agents/a.yaml:2:19: error: fallback_models[0].model: is missing (add it, such as model: claude-sonnet-4-5)`},
+c/agents/a.yaml:2:19: error: fallback_models[0].model: is missing (add it, such as model: claude-sonnet-5)`},
 		{"names and versions", "agents/a.yaml", "profile_name: a b\nprofile_version: \"1.0\"\nprimary_model: {provider: script, model: m}\n", `
 c/agents/a.yaml:1:1: error: profile_name: is not a name (use 1 to 64 letters, digits, dots, _ or -, beginning with a letter or digit)
 c/agents/a.yaml:2:1: error: profile_version: is not a semantic version (write MAJOR.MINOR.PATCH, such as "1.2.0")`},

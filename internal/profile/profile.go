@@ -48,9 +48,9 @@ type Identity struct {
 // Routing says which model answers.
 type Routing struct {
 	// The model that answers.
-	PrimaryModel Model `json:"primary_model" required:"true" example:"{provider: anthropic, model: claude-sonnet-4-5}"`
+	PrimaryModel Model `json:"primary_model" required:"true" example:"{provider: anthropic, model: claude-sonnet-5}"`
 	// Models that take over, in order, when the one before is rate limited, overloaded, failing or too slow. Models whose API key is not set are left out.
-	FallbackModels []Model `json:"fallback_models,omitempty" example:"[{provider: openai, model: gpt-5-mini}]"`
+	FallbackModels []Model `json:"fallback_models,omitempty" example:"[{provider: openai, model: gpt-6-sol}]"`
 	// How a model is chosen: `single` never falls back, `fallback` takes the models in order, `cost_aware` and `latency_aware` prefer the cheapest or fastest that works.
 	RoutingStrategy string `json:"routing_strategy" default:"fallback" enum:"single,fallback,cost_aware,latency_aware"`
 	// Tokens of the context window to use; 0: all that the model has.
@@ -70,7 +70,7 @@ type Model struct {
 	// Who serves the model. `openai` is also right for every server that speaks the OpenAI protocol: set `base_url`. `script` is the built-in scripted model, which needs no key.
 	Provider string `json:"provider" required:"true" enum:"anthropic,openai,azure,gemini,ollama,script"`
 	// The provider's own id of the model.
-	Model string `json:"model" required:"true" example:"claude-sonnet-4-5"`
+	Model string `json:"model" required:"true" example:"claude-sonnet-5"`
 	// Where the API is, as in that provider's own SDK: OpenAI's ends in `/v1`, Anthropic's does not. Empty: the provider's own address.
 	BaseURL string `json:"base_url,omitempty" format:"url" example:"http://127.0.0.1:11434/v1"`
 	// Name of the environment variable that holds the API key; the key itself never stands in a file. Empty: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY` and so on. With a `base_url` and no `api_key_env`, a missing key is no error.

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"io/fs"
+	"path"
 
 	"agentd/configs"
 )
@@ -10,20 +11,17 @@ import (
 // file name: agent.schema.json, servers.schema.json, agentd.schema.json.
 // Editors use them to complete and check; agentd's own checks are stricter.
 // They are made from the structs of this package by its tests.
-func Schemas() (map[string][]byte, error) {
-	dir, err := fs.Sub(configs.Files(), "schema")
-	if err != nil {
-		return nil, err
-	}
-	names, err := fs.Glob(dir, "*.json")
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string][]byte, len(names))
-	for _, name := range names {
-		if out[name], err = fs.ReadFile(dir, name); err != nil {
-			return nil, err
+func Schemas() map[string][]byte {
+	out := map[string][]byte{}
+	err := fs.WalkDir(configs.Files(), "schema", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
 		}
+		out[path.Base(name)], err = fs.ReadFile(configs.Files(), name)
+		return err
+	})
+	if err != nil {
+		panic("profile: the embedded schemas are always there: " + err.Error())
 	}
-	return out, nil
+	return out
 }

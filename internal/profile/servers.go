@@ -1,12 +1,17 @@
 package profile
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"agentd/fault"
+	"agentd/internal/mcp"
 )
 
 var serverNameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`)
@@ -69,7 +74,7 @@ func (l *loader) server(d *decoder, parent string, e entry, isJSON bool) {
 			return
 		}
 	}
-	var cfg ServerConfig
+	var cfg mcp.ServerConfig
 	v := reflect.ValueOf(&cfg).Elem()
 	setDefaults(v)
 	if _, null := d.resolve(node, key).(*ast.NullNode); null {
@@ -77,10 +82,41 @@ func (l *loader) server(d *decoder, parent string, e entry, isJSON bool) {
 		return
 	}
 	d.value(node, key, v, "", 1)
-	if len(d.problems[before:].Errors()) > 0 {
+	d.serverProblems(key, cfg.Validate(), d.problems[before:])
+	if d.problems[before:].Err() != nil {
 		return
 	}
 	l.config.Servers[e.key] = cfg
+}
+
+// serverProblems gives what the server's own checks found its place. Keys that
+// could not be read have their problem already.
+func (d *decoder) serverProblems(key string, err error, already Problems) {
+	if err == nil || slices.ContainsFunc(already, func(p Problem) bool { return p.Key == key }) {
+		return
+	}
+	errs := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		errs = joined.Unwrap()
+	}
+	for _, err := range errs {
+		var f *fault.Error
+		if !errors.As(err, &f) {
+			d.fail(d.at(key), key, "is not right", "compare with docs/configuration.md")
+			continue
+		}
+		k := join(key, f.Field)
+		if d.wrong(k) {
+			continue
+		}
+		msg := fmt.Sprint(f.Err)
+		for path := range d.fromEnv {
+			if path == k || strings.HasPrefix(path, k+".") || strings.HasPrefix(path, k+"[") {
+				msg = "is not right, with the text from the environment"
+			}
+		}
+		d.fail(d.at(k), k, msg, f.Hint)
+	}
 }
 
 // commonShape rewrites what other programs call differently, and reports

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"agentd/internal/mcp"
 	"agentd/message"
 )
 
@@ -76,6 +77,12 @@ func (s *shape) doc(f field) string {
 	if d == "" {
 		s.t.Errorf("%s has no comment", key)
 	}
+	// "Command is the program" reads better without the field's Go name.
+	for _, verb := range []string{" is ", " are "} {
+		if rest, ok := strings.CutPrefix(d, f.goName+verb); ok {
+			d = strings.ToUpper(rest[:1]) + rest[1:]
+		}
+	}
 	return d
 }
 
@@ -123,7 +130,25 @@ func (s *shape) special(t reflect.Type, tag reflect.StructTag) (object, bool) {
 	case reflect.TypeFor[message.Money]():
 		return bounds(object{"type": "number"}, tag), true
 	}
-	return serverTypes(s, t)
+	if shortForm(t) != "" {
+		props := object{}
+		for _, f := range fieldsOf(t) {
+			props[f.name] = s.schema(f.typ, f.tag)
+		}
+		return object{"anyOf": []any{object{"type": "string"}, object{"type": "object", "additionalProperties": false, "properties": props}}}, true
+	}
+	return nil, false
+}
+
+// shortForm describes types that may be written as a text or as a mapping.
+func shortForm(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[mcp.Rule]():
+		return "names, patterns or `{tool, args}`"
+	case reflect.TypeFor[mcp.Condition]():
+		return "classes, expressions or `{tool, args, class}`"
+	}
+	return ""
 }
 
 func bounds(o object, tag reflect.StructTag) object {
@@ -190,8 +215,11 @@ func (s *shape) rows(prefix string, t reflect.Type, once map[reflect.Type]bool) 
 		if below != nil && !once[below] {
 			once[below] = true
 			sub := r.key + "."
-			if f.typ.Kind() == reflect.Slice {
+			switch f.typ.Kind() {
+			case reflect.Slice:
 				sub = r.key + "[]."
+			case reflect.Map:
+				sub = r.key + ".NAME."
 			}
 			out = append(out, s.rows(sub, below, once)...)
 			if below.Name() != "Model" {
@@ -211,7 +239,7 @@ func typeName(t reflect.Type, tag reflect.StructTag) (name string, below reflect
 	case reflect.TypeFor[message.Money]():
 		return "US dollars", nil
 	}
-	if name, ok := serverTypeName(t); ok {
+	if name := shortForm(t); name != "" {
 		return name, nil
 	}
 	limits := func(name string) string {
@@ -239,14 +267,14 @@ func typeName(t reflect.Type, tag reflect.StructTag) (name string, below reflect
 	case reflect.Float64:
 		return limits("number"), nil
 	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Struct {
+		if t.Elem().Kind() == reflect.Struct && shortForm(t.Elem()) == "" {
 			return "list of mappings", t.Elem()
 		}
 		n, b := typeName(t.Elem(), "")
 		return "list of " + plural(n), b
 	case reflect.Map:
-		n, _ := typeName(t.Elem(), tag)
-		return "mapping of names to " + plural(n), nil
+		n, b := typeName(t.Elem(), tag)
+		return "mapping of names to " + plural(n), b
 	case reflect.Struct:
 		return "mapping", t
 	}
@@ -254,7 +282,7 @@ func typeName(t reflect.Type, tag reflect.StructTag) (name string, below reflect
 }
 
 func plural(s string) string {
-	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "s") {
+	if strings.Contains(s, "`") || strings.HasSuffix(s, "s") {
 		return s
 	}
 	return s + "s"

@@ -276,9 +276,6 @@ func small(t *testing.T, prefix, name string, decision Decision, limit int) {
 	for _, id := range ids {
 		step(Verdict{At: At{now}, CallID: id, Decision: decision, Effect: "once", Prompt: "may it?"})
 	}
-	for len(s.Trail) < trailLength {
-		step(TimerFired{At: At{now}, ID: TimerRetry})
-	}
 	if len(s.Calls) != 3 || (s.Status == Paused) != (decision == Ask) {
 		t.Fatalf("the state is %s", s.Encode())
 	}

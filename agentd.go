@@ -1,0 +1,262 @@
+package agentd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"agentd/event"
+	"agentd/fault"
+	"agentd/internal/engine"
+	"agentd/internal/profile"
+	"agentd/internal/server"
+	"agentd/internal/store"
+	"agentd/internal/store/sqlite"
+	"agentd/message"
+	"agentd/tool"
+)
+
+// Config says what a runtime is made of. The zero value uses the embedded
+// profiles and keeps nothing on disk.
+type Config struct {
+	// Configs is the folder with agents/, mcp/ and agentd.yaml; empty for the
+	// embedded defaults.
+	Configs string
+	// Data is the folder of the store; empty or ":memory:" keeps nothing.
+	Data string
+	// Workspace is the folder that built-in tools may read; empty for what
+	// agentd.yaml says, else the working folder.
+	Workspace string
+	// Tools are added to every profile that names them, or "extra", under
+	// tools.builtin.
+	Tools []tool.Tool
+	// Log gets what operators must know; nil discards.
+	Log *slog.Logger
+	// Env looks up environment variables; nil means the process's.
+	Env func(name string) (string, bool)
+}
+
+// Runtime runs agents. Its methods are safe for concurrent use.
+type Runtime struct {
+	config *profile.Config
+	store  store.Store
+	engine *engine.Engine
+	agents *agents
+	log    *slog.Logger
+	tenant string
+}
+
+// Names from the engine that callers need.
+type (
+	// StartRequest starts a run.
+	StartRequest = engine.StartRequest
+	// Overrides narrow a profile for one run.
+	Overrides = engine.Overrides
+	// Run is a run as callers see it.
+	Run = engine.Run
+	// Interrupt is a wait for a person.
+	Interrupt = engine.InterruptView
+	// AnswerRequest answers an interrupt.
+	AnswerRequest = engine.AnswerRequest
+	// Session is one conversation.
+	Session = engine.SessionView
+	// Entry is one entry of a session.
+	Entry = engine.EntryView
+	// ClientTool is a tool that the caller of a run performs.
+	ClientTool = engine.ClientTool
+)
+
+// Text is an input of one text.
+func Text(s string) []message.Block { return []message.Block{message.Text(s)} }
+
+// Open makes a runtime and goes on with the runs that were under way when the
+// last one on the same data ended. The error is a *fault.Error; for a wrong
+// configuration it lists every problem with file and line.
+func Open(ctx context.Context, cfg Config) (*Runtime, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	conf, err := loadConfig(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	st, err := sqlite.Open(storePath(cfg.Data), nil)
+	if err != nil {
+		return nil, err
+	}
+	rt := &Runtime{config: conf, store: st, log: cfg.Log, tenant: store.DefaultTenant}
+	if rt.agents, err = newAgents(&cfg, conf); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log,
+		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
+		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes)})
+	if err != nil {
+		return nil, errors.Join(err, rt.agents.close(), st.Close())
+	}
+	n, err := rt.engine.Recover(ctx)
+	if err != nil {
+		return nil, errors.Join(err, rt.Close())
+	}
+	if n > 0 {
+		cfg.Log.Info("going on with unfinished runs", "runs", n)
+	}
+	return rt, nil
+}
+
+// storePath is the file of a data folder.
+func storePath(data string) string {
+	if data == "" || data == ":memory:" {
+		return ":memory:"
+	}
+	return filepath.Join(data, "agentd.db")
+}
+
+func loadConfig(cfg *Config) (*profile.Config, error) {
+	opts := &profile.Options{Env: cfg.Env, Builtins: builtinNames(cfg.Tools)}
+	var conf *profile.Config
+	var problems profile.Problems
+	if cfg.Configs == "" {
+		conf, problems = profile.LoadFS(profile.Embedded(), "embedded configs", opts)
+	} else {
+		conf, problems = profile.Load(cfg.Configs, opts)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	for _, p := range problems {
+		cfg.Log.Debug("configuration", "problem", p.String())
+	}
+	return conf, nil
+}
+
+// Close stops the runtime. Runs under way go on at the next Open on the same data.
+func (rt *Runtime) Close() error {
+	return errors.Join(rt.engine.Close(), rt.agents.close(), rt.store.Close())
+}
+
+// Start accepts a run; it is durable when Start returns. An empty profile is the
+// default one.
+func (rt *Runtime) Start(ctx context.Context, req StartRequest) (*Run, error) {
+	req.Tenant = rt.tenant
+	return rt.engine.Start(ctx, req)
+}
+
+// Get gives a run.
+func (rt *Runtime) Get(ctx context.Context, runID string) (*Run, error) {
+	return rt.engine.Get(ctx, rt.ref(runID))
+}
+
+// Wait gives a run when it has ended.
+func (rt *Runtime) Wait(ctx context.Context, runID string) (*Run, error) {
+	return rt.engine.Wait(ctx, rt.ref(runID))
+}
+
+// Watch yields the events of a run with numbers above after: stored ones, then
+// live ones, until the terminal event. An error is the last thing it yields.
+func (rt *Runtime) Watch(ctx context.Context, runID string, after int64) iter.Seq2[event.Event, error] {
+	return rt.engine.Watch(ctx, rt.ref(runID), after)
+}
+
+// Steer gives a running run a message, which the model gets after the tools under way.
+func (rt *Runtime) Steer(ctx context.Context, runID string, input []message.Block) error {
+	return rt.engine.Steer(ctx, rt.ref(runID), input)
+}
+
+// FollowUp gives a run a message for when it would otherwise end.
+func (rt *Runtime) FollowUp(ctx context.Context, runID string, input []message.Block) error {
+	return rt.engine.FollowUp(ctx, rt.ref(runID), input)
+}
+
+// Cancel asks a run to stop and returns it as it is then.
+func (rt *Runtime) Cancel(ctx context.Context, runID, reason string) (*Run, error) {
+	return rt.engine.Cancel(ctx, rt.ref(runID), reason)
+}
+
+// Answer answers an interrupt. A second answer is a conflict.
+func (rt *Runtime) Answer(ctx context.Context, req AnswerRequest) (*Interrupt, error) {
+	req.Tenant = rt.tenant
+	return rt.engine.Answer(ctx, req)
+}
+
+// Runs lists runs, newest first. status and sessionID may be empty.
+func (rt *Runtime) Runs(ctx context.Context, sessionID, status, cursor string, limit int) ([]*Run, string, error) {
+	return rt.engine.List(ctx, rt.tenant, engine.RunFilter{SessionID: sessionID, Status: status, Cursor: cursor, Limit: limit})
+}
+
+// Interrupts lists interrupts by status ("open", or "" for all).
+func (rt *Runtime) Interrupts(ctx context.Context, status string) ([]*Interrupt, error) {
+	return rt.engine.Interrupts(ctx, rt.tenant, status, "")
+}
+
+// CreateSession makes an empty session.
+func (rt *Runtime) CreateSession(ctx context.Context, title string, metadata json.RawMessage) (*Session, error) {
+	return rt.engine.CreateSession(ctx, rt.tenant, title, metadata)
+}
+
+// Session gives a session.
+func (rt *Runtime) Session(ctx context.Context, id string) (*Session, error) {
+	return rt.engine.Session(ctx, rt.ref(id))
+}
+
+// Sessions lists sessions, most recently used first.
+func (rt *Runtime) Sessions(ctx context.Context, cursor string, limit int) ([]*Session, string, error) {
+	return rt.engine.Sessions(ctx, rt.tenant, cursor, limit)
+}
+
+// Entries gives a session's conversation, oldest first.
+func (rt *Runtime) Entries(ctx context.Context, sessionID string) ([]*Entry, error) {
+	return rt.engine.Entries(ctx, rt.ref(sessionID), "", 0)
+}
+
+// DeleteSession deletes a session with its runs.
+func (rt *Runtime) DeleteSession(ctx context.Context, id string) error {
+	return rt.engine.DeleteSession(ctx, rt.ref(id))
+}
+
+// Handler serves the native API and the faces. It does not check API keys: mount
+// it where only the right people reach it.
+func (rt *Runtime) Handler() http.Handler { return rt.Server().Handler() }
+
+// Server is the HTTP server of the runtime, configured by agentd.yaml.
+func (rt *Runtime) Server() *server.Server {
+	s := rt.config.Settings
+	return server.New(rt.engine, &server.Options{Version: Version(), Log: rt.log, MaxBody: s.Limits.MaxBodyBytes,
+		Origins: s.CORS.Origins, DefaultProfile: s.DefaultProfile, TaskProfile: s.TaskProfile})
+}
+
+// Settings are the server's own settings.
+func (rt *Runtime) Settings() profile.Settings { return rt.config.Settings }
+
+// DefaultProfile is the profile of requests that name none. scripted says that
+// it is the demonstration, because no model has an API key.
+func (rt *Runtime) DefaultProfile() (name string, scripted bool) { return rt.agents.defaultProfile() }
+
+func (rt *Runtime) ref(id string) engine.Ref { return engine.Ref{Tenant: rt.tenant, ID: id} }
+
+// Version is the version of agentd as the Go tool recorded it.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// DataFolder is the default folder for the store: the user's data folder.
+func DataFolder() (string, error) {
+	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
+		return filepath.Join(dir, "agentd"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", &fault.Error{Op: "agentd.DataFolder", Kind: fault.Invalid, Err: fmt.Errorf("no home folder: %w", err), Hint: "Name a folder with --data."}
+	}
+	return filepath.Join(home, ".local", "share", "agentd"), nil
+}

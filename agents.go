@@ -1,0 +1,302 @@
+package agentd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"agentd/fault"
+	"agentd/internal/engine"
+	"agentd/internal/mcp"
+	"agentd/internal/policy"
+	"agentd/internal/profile"
+	"agentd/internal/prompt"
+	"agentd/internal/run"
+	"agentd/internal/workspace"
+	"agentd/message"
+	"agentd/model"
+	"agentd/model/anthropic"
+	"agentd/model/openai"
+	"agentd/model/script"
+	"agentd/tool"
+)
+
+// demoProfile answers when no model has a key.
+const demoProfile = "demo"
+
+// extraGroup names all tools that the embedding program brings.
+const extraGroup = "extra"
+
+// agents makes agents of profiles. It implements engine.Agents.
+type agents struct {
+	conf      *profile.Config
+	env       func(string) (string, bool)
+	log       *slog.Logger
+	catalogue *model.Catalogue
+	workspace *workspace.Workspace
+	extra     []tool.Tool
+	servers   *mcp.Manager
+
+	mu        sync.Mutex
+	providers map[string]model.Provider // by profile and position
+}
+
+func newAgents(cfg *Config, conf *profile.Config) (*agents, error) {
+	dir := cfg.Workspace
+	if dir == "" {
+		dir = conf.Settings.Workspace
+	}
+	if dir == "" {
+		dir = "."
+	}
+	ws, err := workspace.New(dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := mcp.New(conf.Servers, &mcp.Options{Log: cfg.Log})
+	if err != nil {
+		return nil, errors.Join(err, ws.Close())
+	}
+	env := cfg.Env
+	if env == nil {
+		env = os.LookupEnv
+	}
+	return &agents{conf: conf, env: env, log: cfg.Log, catalogue: model.NewCatalogue(), workspace: ws, extra: cfg.Tools,
+		servers: servers, providers: map[string]model.Provider{}}, nil
+}
+
+func (a *agents) close() error { return errors.Join(a.servers.Close(), a.workspace.Close()) }
+
+// builtinNames are the names that tools.builtin may hold.
+func builtinNames(extra []tool.Tool) []string {
+	names := append([]string{workspace.Group, engine.AskUserQuestion}, workspace.Names()...)
+	if len(extra) > 0 {
+		names = append(names, extraGroup)
+		for _, t := range extra {
+			names = append(names, t.Spec().Name)
+		}
+	}
+	return names
+}
+
+func (a *agents) defaultProfile() (name string, scripted bool) {
+	if name = a.conf.Settings.DefaultProfile; name != "" {
+		return name, false
+	}
+	for _, name := range []string{"default", demoProfile} {
+		if p, ok := a.conf.Profiles[name]; ok && (len(p.UsableModels(a.env)) > 0) {
+			return name, name == demoProfile
+		}
+	}
+	names := a.conf.Names()
+	if len(names) == 0 {
+		return "", false
+	}
+	return names[0], false
+}
+
+// Agent implements engine.Agents.
+func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, error) {
+	if name == "" {
+		name, _ = a.defaultProfile()
+	}
+	p, err := a.conf.Profile(name)
+	if err != nil {
+		return nil, err
+	}
+	models, err := a.models(p)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := a.tools(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	ag := &engine.Agent{Profile: p.ProfileName, Version: p.ProfileVersion, Models: models, Tools: tools, Settings: settings(p),
+		Subagents: p.Subagents, AskUser: slices.Contains(p.Tools.Builtin, engine.AskUserQuestion),
+		Rules: rules(p), Redact: a.servers.Redact, FailOnRestart: !p.ResumeOnRestart,
+		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
+		ToolTimeout: time.Duration(p.ToolTimeoutSeconds) * time.Second,
+		Options: prompt.Options{MaxTokens: p.MaxOutputTokens, Temperature: p.Temperature, TopP: p.TopP,
+			Thinking: model.ThinkingLevel(p.Thinking), JSON: p.OutputStyle == "json"},
+		Interactive: p.PromptTemplates.InteractivePreamble, Autonomous: p.PromptTemplates.AutonomousPreamble}
+	ag.System = system(p, tools.Len() > 0, ag.AskUser)
+	for _, ex := range p.FewShotExamples {
+		ag.Examples = append(ag.Examples, message.User(ex.User),
+			message.Message{Role: message.RoleAssistant, Content: []message.Block{message.Text(ex.Assistant)}, StopReason: message.StopEnd})
+	}
+	return ag, nil
+}
+
+// Redactor implements engine.Agents.
+func (a *agents) Redactor(string, string) (engine.Redact, error) { return a.servers.Redact, nil }
+
+// Profiles implements engine.Agents.
+func (a *agents) Profiles(context.Context, string) ([]engine.ProfileView, error) {
+	var views []engine.ProfileView
+	for _, name := range a.conf.Names() {
+		p := a.conf.Profiles[name]
+		views = append(views, engine.ProfileView{Name: p.ProfileName, Version: p.ProfileVersion, Description: p.Description,
+			Labels: slices.Concat(p.Labels, p.Tags), Model: p.PrimaryModel.Provider + "/" + p.PrimaryModel.Model})
+	}
+	return views, nil
+}
+
+// models makes the providers of a profile, those with a key, in order.
+func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
+	usable := p.UsableModels(a.env)
+	if len(usable) == 0 {
+		_, err := p.PrimaryModel.APIKey(a.env)
+		return nil, err
+	}
+	var out []engine.Model
+	for i := range usable {
+		m := &usable[i]
+		pr, err := a.provider(p, m)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model})
+	}
+	return out, nil
+}
+
+func (a *agents) provider(p *profile.Profile, m *profile.Model) (model.Provider, error) {
+	key := strings.Join([]string{p.ProfileName, m.Provider, m.BaseURL, m.Model, m.Script}, "\x00")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if pr, ok := a.providers[key]; ok {
+		return pr, nil
+	}
+	pr, err := a.newProvider(m)
+	if err != nil {
+		return nil, &fault.Error{Op: "agentd.provider", Kind: fault.Invalid, Field: p.ProfileName + ".primary_model", Err: err}
+	}
+	a.providers[key] = pr
+	return pr, nil
+}
+
+func (a *agents) newProvider(m *profile.Model) (model.Provider, error) {
+	used := *m
+	credential := func(context.Context) (string, error) { return used.APIKey(a.env) }
+	headers := map[string]string{}
+	for k, v := range m.Headers {
+		headers[k] = string(v)
+	}
+	switch m.Provider {
+	case "script":
+		s := script.Demo()
+		src, err := a.conf.Script(m)
+		if err == nil && src != nil {
+			s, err = script.Parse(m.Script, src)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return script.New(s, nil), nil
+	case "openai":
+		field := m.MaxTokensField
+		if field == "auto" {
+			field = ""
+		}
+		return openai.New(openai.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue,
+			Options: &openai.Options{MaxTokensField: field}})
+	case "anthropic":
+		return anthropic.New(anthropic.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue})
+	}
+	return nil, fmt.Errorf("there is no adapter for provider %q", m.Provider)
+}
+
+// tools gathers the tools of a profile. A server that can not be reached is
+// reported and left out: the agent works with what there is.
+func (a *agents) tools(ctx context.Context, p *profile.Profile) (tool.Set, error) {
+	var tools []tool.Tool
+	wanted := p.Tools.Builtin
+	for _, t := range a.workspace.Tools() {
+		if slices.Contains(wanted, workspace.Group) || slices.Contains(wanted, t.Spec().Name) {
+			tools = append(tools, t)
+		}
+	}
+	for _, t := range a.extra {
+		if slices.Contains(wanted, extraGroup) || slices.Contains(wanted, t.Spec().Name) {
+			tools = append(tools, t)
+		}
+	}
+	if len(p.Tools.MCPServers) > 0 {
+		remote, problems := a.servers.Tools(ctx, p.Tools.MCPServers)
+		for _, pr := range problems {
+			a.log.Warn("an MCP server has a problem; its tools are left out", "profile", p.ProfileName, "server", pr.Server, "error", pr.Err)
+		}
+		tools = append(tools, remote...)
+	}
+	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool {
+		return slices.ContainsFunc(p.Tools.Deny, func(pattern string) bool {
+			ok, err := path.Match(pattern, t.Spec().Name)
+			return ok || err != nil // a broken guard must not open the door
+		})
+	})
+	return tool.NewSet(tools...)
+}
+
+func settings(p *profile.Profile) run.Settings {
+	s := run.Settings{MaxSteps: p.MaxSteps, MaxToolCalls: p.MaxToolCalls, MaxFailures: p.MaxFailuresPerRun,
+		MaxRunMS: int64(p.MaxRunTimeSeconds) * 1000, SkipRest: p.Steering == "skip_rest", AllAtOnce: p.QueueMode == "all",
+		FailOnToolError: p.OnToolFailure == "fail_run", Sequential: p.ToolExecution == "sequential"}
+	if p.Retry.Enabled {
+		s.Retry = run.Retry{Max: p.Retry.MaxRetries, BaseMS: time.Duration(p.Retry.BaseDelay).Milliseconds(),
+			LimitMS: time.Duration(p.Retry.MaxDelay).Milliseconds()}
+	}
+	return s
+}
+
+func rules(p *profile.Profile) policy.Rules {
+	r := policy.Rules{Mode: policy.Mode(p.ApprovalMode), AutoApprove: p.AutoApproveInDaemon}
+	if p.ApprovalPolicies.WriteOps {
+		r.Classes = append(r.Classes, "write")
+	}
+	if p.ApprovalPolicies.DangerousOps {
+		r.Classes = append(r.Classes, "delete", "shell", "dangerous")
+	}
+	return r
+}
+
+// neutral is the system prompt of a profile that has none.
+const neutral = "You are a helpful assistant. Do what is asked, and say plainly what you could not find out."
+
+// system is the static system prompt.
+func system(p *profile.Profile, tools, asks bool) []model.SystemPart {
+	text := strings.TrimSpace(p.SystemPrompt)
+	if text == "" {
+		text = neutral
+	}
+	add := func(s string) {
+		if s = strings.TrimSpace(s); s != "" {
+			text += "\n\n" + s
+		}
+	}
+	if tools {
+		add(p.PromptTemplates.ToolUsePreamble)
+	}
+	if asks {
+		add(p.PromptTemplates.CheckpointPreamble)
+	}
+	switch p.OutputStyle {
+	case "concise":
+		add("Answer briefly: no preamble, no summary of what was asked.")
+	case "verbose":
+		add("Answer in full: explain how you got there.")
+	case "json":
+		add("Answer with one JSON value and nothing else.")
+	}
+	return []model.SystemPart{{Text: text, Cache: true}}
+}
+
+var _ engine.Agents = (*agents)(nil)
+
