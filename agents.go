@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -60,7 +61,7 @@ func newAgents(cfg *Config, conf *profile.Config) (*agents, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, err := mcp.New(conf.Servers, &mcp.Options{Log: cfg.Log})
+	servers, err := mcp.New(conf.Servers, &mcp.Options{Log: cfg.Log, Version: Version()})
 	if err != nil {
 		return nil, errors.Join(err, ws.Close())
 	}
@@ -121,7 +122,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	}
 	ag := &engine.Agent{Profile: p.ProfileName, Version: p.ProfileVersion, Models: models, Tools: tools, Settings: settings(p),
 		Subagents: p.Subagents, AskUser: slices.Contains(p.Tools.Builtin, engine.AskUserQuestion),
-		Rules: rules(p), Redact: a.servers.Redact, FailOnRestart: !p.ResumeOnRestart,
+		Rules: rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart,
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
 		ToolTimeout: time.Duration(p.ToolTimeoutSeconds) * time.Second,
 		Options: prompt.Options{MaxTokens: p.MaxOutputTokens, Temperature: p.Temperature, TopP: p.TopP,
@@ -136,7 +137,28 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 }
 
 // Redactor implements engine.Agents.
-func (a *agents) Redactor(string, string) (engine.Redact, error) { return a.servers.Redact, nil }
+func (a *agents) Redactor(_, name string) (engine.Redact, error) {
+	p, err := a.conf.Profile(name)
+	if err != nil {
+		return nil, err
+	}
+	return a.redactor(p), nil
+}
+
+// redactor hides what any of the profile's servers wants hidden: an event names
+// the tool, not the server, and hiding too much is the safe mistake.
+func (a *agents) redactor(p *profile.Profile) engine.Redact {
+	servers := slices.DeleteFunc(slices.Clone(p.Tools.MCPServers), func(name string) bool { return len(a.conf.Servers[name].Redaction) == 0 })
+	if len(servers) == 0 {
+		return nil
+	}
+	return func(tool string, data json.RawMessage) json.RawMessage {
+		for _, s := range servers {
+			data = a.servers.Redact(s, tool, data)
+		}
+		return data
+	}
+}
 
 // Profiles implements engine.Agents.
 func (a *agents) Profiles(context.Context, string) ([]engine.ProfileView, error) {
@@ -188,7 +210,7 @@ func (a *agents) newProvider(m *profile.Model) (model.Provider, error) {
 	credential := func(context.Context) (string, error) { return used.APIKey(a.env) }
 	headers := map[string]string{}
 	for k, v := range m.Headers {
-		headers[k] = string(v)
+		headers[k] = v.Reveal()
 	}
 	switch m.Provider {
 	case "script":
@@ -250,8 +272,8 @@ func settings(p *profile.Profile) run.Settings {
 		MaxRunMS: int64(p.MaxRunTimeSeconds) * 1000, SkipRest: p.Steering == "skip_rest", AllAtOnce: p.QueueMode == "all",
 		FailOnToolError: p.OnToolFailure == "fail_run", Sequential: p.ToolExecution == "sequential"}
 	if p.Retry.Enabled {
-		s.Retry = run.Retry{Max: p.Retry.MaxRetries, BaseMS: time.Duration(p.Retry.BaseDelay).Milliseconds(),
-			LimitMS: time.Duration(p.Retry.MaxDelay).Milliseconds()}
+		s.Retry = run.Retry{Max: p.Retry.MaxRetries, BaseMS: p.Retry.BaseDelay.Std().Milliseconds(),
+			LimitMS: p.Retry.MaxDelay.Std().Milliseconds()}
 	}
 	return s
 }

@@ -121,6 +121,7 @@ func TestStreamFails(t *testing.T) {
 func TestStreamCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		s := Stream(ctx, talk(1000, time.Second), &Request{})
 		var last StreamEvent
 		for e := range s.Events() {

@@ -53,7 +53,7 @@ func (s *server) dial(ctx context.Context) (*conn, error) {
 	if protocol != protocolAuto {
 		return s.open(ctx, protocol)
 	}
-	pctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	pctx, cancel := context.WithTimeout(ctx, min(probeTimeout, s.cfg.Timeouts.Connect/3))
 	c, err := s.open(pctx, protocolModern)
 	cancel()
 	if err == nil || ctx.Err() != nil {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"agentd/fault"
@@ -109,8 +110,8 @@ func (s *server) keep(ctx context.Context) {
 				pause = s.m.opts.MinPause
 			}
 		}
-		if errors.Is(err, sdk.ErrSessionMissing) {
-			continue // the server is there, and has forgotten us
+		if errors.Is(err, sdk.ErrSessionMissing) && s.m.opts.Now().Sub(began) > pause {
+			continue // the server is there, and has only forgotten us
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -180,6 +181,8 @@ func (s *server) attend(ctx context.Context, c *conn) error {
 				err = fmt.Errorf("the server has forgotten the session: %w", sdk.ErrSessionMissing)
 			}
 			return err
+		case <-c.ctx.Done():
+			return context.Cause(c.ctx)
 		case <-exited:
 			how := "status 0"
 			if c.proc.status != nil {
@@ -207,8 +210,8 @@ func (s *server) ping(ctx context.Context, c *conn) error {
 	go func() { done <- c.session.Ping(ctx, nil) }()
 	select {
 	case err := <-done:
-		var refused interface{ Is(error) bool }
-		if yes, _ := lost(err); err != nil && !yes && ctx.Err() == nil && !errors.As(err, &refused) {
+		var wire *jsonrpc.Error
+		if errors.As(err, &wire) && wire.Code != codeLost {
 			return nil // it answered, if only to say that it knows no ping
 		}
 		return err
@@ -271,15 +274,12 @@ func (s *server) live(ctx context.Context) (*conn, error) {
 func (s *server) settled(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		state, err, listed, news := s.state, s.err, s.listed, s.news
+		state, err, news := s.state, s.err, s.news
 		s.mu.Unlock()
 		switch {
 		case state == Ready:
 			return nil
 		case state == Down:
-			if !listed {
-				return err
-			}
 			return err
 		case state == Closed:
 			return errors.New("the manager is closed")
@@ -290,6 +290,17 @@ func (s *server) settled(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// drop gives up a connection that turned out to be useless, before the next
+// call takes it.
+func (s *server) drop(c *conn, err error) {
+	s.set(func() {
+		if s.conn == c {
+			s.conn, s.state, s.err = nil, Down, err
+		}
+	})
+	c.cancel(err)
 }
 
 // slot waits for a free place. Callers that wait for one tool's place do not

@@ -88,14 +88,11 @@ func (m *machine) aborted(in Aborted) error {
 		if c.Phase == CallDone || s.Phase != PhaseTools {
 			continue
 		}
-		text := "Not executed: " + in.Message
 		if c.Phase == CallRunning {
-			text = "The run ended while this call ran; it may have happened."
+			m.fail(i, "The run ended while this call ran; it may have happened.")
+			continue
 		}
-		if c.Phase == CallAsked {
-			m.closeInterrupt(c, in.Message)
-		}
-		m.settle(i, errorResult(c, text), false)
+		m.drop(i, in.Message, "Not executed: "+in.Message)
 	}
 	m.finish(Failed, in.Reason, &event.Error{Kind: in.Reason, Message: in.Message, Hint: in.Hint})
 	return nil

@@ -100,7 +100,7 @@ func (p *prefixes) markLast() {
 
 // stripMarks cuts every cache_control out of a raw JSON object. Inside a JSON
 // string the quotes of its name would be escaped, so a plain search is right.
-func stripMarks(raw string) (rest string, m mark, n int) {
+func stripMarks(raw string) (plain string, m mark, n int) {
 	const key = `"cache_control"`
 	from := 0
 	for {
@@ -116,15 +116,16 @@ func stripMarks(raw string) (rest string, m mark, n int) {
 			continue
 		}
 		val = strings.TrimLeft(val[1:], " \t\r\n")
-		v := gjson.Parse(val)
-		if v.IsObject() {
+		rest := len(val)
+		val = val[:valueEnd(val)]
+		if v := gjson.Parse(val); v.IsObject() {
 			n++
 			m = max(m, markShort)
 			if v.Get("ttl").String() == "1h" {
 				m = markHour
 			}
 		}
-		pre, post := raw[:i], raw[len(raw)-len(val)+len(v.Raw):]
+		pre, post := raw[:i], raw[len(raw)-rest+len(val):]
 		if after := strings.TrimLeft(post, " \t\r\n"); strings.HasPrefix(after, ",") {
 			post = strings.TrimLeft(after[1:], " \t\r\n")
 		} else if before := strings.TrimRight(pre, " \t\r\n"); strings.HasSuffix(before, ",") {
@@ -132,6 +133,33 @@ func stripMarks(raw string) (rest string, m mark, n int) {
 		}
 		raw, from = pre+post, len(pre)
 	}
+}
+
+// valueEnd is the length of the JSON value that s begins with. s is a part of a
+// valid document.
+func valueEnd(s string) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+			if !quoted && depth == 0 {
+				return i + 1
+			}
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth <= 0 {
+				return i + 1 + min(depth, 0)
+			}
+		case c == ',' && depth == 0:
+			return i
+		}
+	}
+	return len(s)
 }
 
 // prefixCache remembers prompt prefixes. When one generation is full the older one

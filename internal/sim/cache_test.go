@@ -27,15 +27,15 @@ func TestOpenAICache(t *testing.T) {
 		texts []string
 		want  [2]int64
 	}{
-		{"m", []string{long}, [2]int64{2008, 0}},
-		{"m", []string{long}, [2]int64{2008, 1920}},        // 15 steps of 128
-		{"m", []string{long, other}, [2]int64{2516, 1920}}, // a longer one reads what it shares
-		{"m", []string{long, other}, [2]int64{2516, 2432}}, // and is then cached itself
-		{"m", []string{other, long}, [2]int64{2516, 0}},    // another order shares nothing
-		{"n", []string{long}, [2]int64{2008, 0}},           // nor does another model
-		{"m", []string{filler("c", 900)}, [2]int64{908, 0}},
-		{"m", []string{filler("c", 900)}, [2]int64{908, 0}}, // too short
-		{"m", []string{filler("a", 1100)}, [2]int64{1108, 1024}},
+		{"m", []string{long}, [2]int64{2007, 0}},
+		{"m", []string{long}, [2]int64{2007, 1920}},        // 15 steps of 128
+		{"m", []string{long, other}, [2]int64{2514, 1920}}, // a longer one reads what it shares
+		{"m", []string{long, other}, [2]int64{2514, 2432}}, // and is then cached itself
+		{"m", []string{other, long}, [2]int64{2514, 0}},    // another order shares nothing
+		{"n", []string{long}, [2]int64{2007, 0}},           // nor does another model
+		{"m", []string{filler("c", 900)}, [2]int64{907, 0}},
+		{"m", []string{filler("c", 900)}, [2]int64{907, 0}}, // too short
+		{"m", []string{filler("a", 1100)}, [2]int64{1107, 1024}},
 	} {
 		if got := ask(s, step.model, step.texts...); got != step.want {
 			t.Errorf("step %d: prompt and cached %v, want %v", i, got, step.want)
@@ -134,6 +134,9 @@ func TestStripMarks(t *testing.T) {
 		{`{"a":"cache_control","b":"\"cache_control\":{}"}`, `{"a":"cache_control","b":"\"cache_control\":{}"}`, 0, 0},
 		{`{"c":[{"t":1,"cache_control":{}},{"t":2,"cache_control":{}}]}`, `{"c":[{"t":1},{"t":2}]}`, markShort, 2},
 		{`{"cache_control":null,"a":1}`, `{"a":1}`, 0, 0},
+		{`{"a":1,"cache_control":null}`, `{"a":1}`, 0, 0},
+		{`{"a":{"cache_control":"}\\\"]"},"b":[1]}`, `{"a":{},"b":[1]}`, 0, 0},
+		{`{"cache_control":{"type":"ephemeral","x":["}",{}]},"b":1}`, `{"b":1}`, markShort, 1},
 	} {
 		rest, m, n := stripMarks(tt.raw)
 		if rest != tt.rest || m != tt.m || n != tt.n {
@@ -150,4 +153,17 @@ func TestCacheIsBounded(t *testing.T) {
 	if n := len(c.cur) + len(c.old); n > 2*generation || !c.has(3*generation+4) || c.has(0) {
 		t.Errorf("%d entries", n)
 	}
+}
+
+func FuzzStripMarks(f *testing.F) {
+	f.Add(`{"a":1,"cache_control":{"type":"ephemeral"}}`)
+	f.Add(`{"cache_control":null,"b":[{"cache_control":{}}]}`)
+	f.Fuzz(func(t *testing.T, raw string) {
+		if !gjson.Valid(raw) || !gjson.Parse(raw).IsObject() {
+			return
+		}
+		if plain, _, _ := stripMarks(raw); !gjson.Valid(plain) {
+			t.Errorf("%s became %s", raw, plain)
+		}
+	})
 }

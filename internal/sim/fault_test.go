@@ -76,8 +76,8 @@ func TestFaults(t *testing.T) {
 			[2]want{{status: 200, broken: true}, {status: 200, has: `"content":"cd"`, not: `"ef"`, broken: true}},
 			[2]want{{status: 200, broken: true}, {status: 200, has: `"text":"cd"`, not: `"ef"`, broken: true}}, "", ""},
 		{"truncated, after=99",
-			[2]want{{status: 200, not: `"usage"`}, {status: 200, has: `"content":"ef"`, not: `"finish_reason":"`}},
-			[2]want{{status: 200, not: `"stop_reason"`}, {status: 200, has: "content_block_stop", not: "message_delta"}}, "", ""},
+			[2]want{{status: 200, not: `"service_tier"`}, {status: 200, has: `"content":"ef"`, not: `"finish_reason":"`}},
+			[2]want{{status: 200, not: `"service_tier"`}, {status: 200, has: "content_block_stop", not: "message_delta"}}, "", ""},
 		{"malformed",
 			[2]want{{status: 200, has: "<html>"}, {status: 200, has: "half a chu\n\n", not: "[DONE]"}},
 			[2]want{{status: 200, has: "<html>"}, {status: 200, has: "text_del\n\n", not: "message_stop"}}, "", ""},
@@ -154,7 +154,7 @@ func TestStallEndsWithTheRequest(t *testing.T) {
 				start := time.Now()
 				w := httptest.NewRecorder()
 				New(Options{}).ServeHTTP(w, r)
-				if took := time.Since(start); took != time.Minute || strings.Contains(w.Body.String(), "finish") {
+				if took := time.Since(start); took != time.Minute || strings.Contains(w.Body.String(), `"finish_reason":"`) {
 					t.Errorf("%s: ended after %v with %s", fault, took, w.Body)
 				}
 			})

@@ -145,7 +145,7 @@ func (s *Server) models() []string {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	var p protocol = openAI{}
-	if strings.HasPrefix(path, "/v1/messages") || r.Header.Get("Anthropic-Version") != "" {
+	if strings.HasPrefix(path, "/v1/messages") || path != "/v1/chat/completions" && r.Header.Get("Anthropic-Version") != "" {
 		p = anthropic{}
 	}
 	want, handle := http.MethodGet, func() {}

@@ -157,6 +157,11 @@ func (s *search) file(rel string) error {
 	if err != nil || binary(data) {
 		return nil
 	}
+	// Most files of a tree hold nothing: look for what every match begins with
+	// before cutting the file into lines.
+	if prefix, _ := s.re.LiteralPrefix(); prefix != "" && !bytes.Contains(data, []byte(prefix)) {
+		return nil
+	}
 	var hits []int
 	lines := splitLines(data)
 	for i, line := range lines {

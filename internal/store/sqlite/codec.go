@@ -12,9 +12,12 @@ import (
 // already. So what pays is not entropy coding but a dictionary: a fixed one of
 // usual keys and, for the journal, the entries. The format is that of LZ4
 // blocks with varints for long lengths: literals, then a copy from the 64 KiB
-// before, and so on. compress/flate was measured and rejected: levels 2 to 9
-// clear 640 KiB for every block (40 to 60 µs), levels 0 and 1 ignore
-// dictionaries.
+// before, and so on.
+//
+// Measured on the journals of the benchmarks (1,073 bytes on average): 163
+// bytes in 3 µs. compress/flate makes 458 to 584 bytes in 25 to 55 µs, because
+// its writer cannot be given another dictionary without a new one, and clears
+// half a megabyte for every block.
 //
 // A packed value is: one byte of form, the length of the content as a uvarint,
 // the data.

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"agentd"
+	"agentd/fault"
+	"agentd/message"
+)
+
+// Exit codes.
+const (
+	exitOK        = 0
+	exitFailed    = 1
+	exitUsage     = 2
+	exitPaused    = 3
+	exitCancelled = 130
+)
+
+// Streams are the outside of a command.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Terminal is whether Out is one.
+	Terminal bool
+	// Context ends the command; nil for one that signals end.
+	Context context.Context
+}
+
+// System is the process's own streams.
+func System() Streams {
+	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: isatty.IsTerminal(os.Stdout.Fd())}
+}
+
+// exitError carries an exit code without a message.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
+
+// app is one invocation.
+type app struct {
+	Streams
+	json    bool
+	data    string
+	configs string
+	verbose bool
+}
+
+// Main runs the command line and returns the exit code.
+func Main(args []string, s Streams) int {
+	ctx := s.Context
+	if ctx == nil {
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+	}
+	a := &app{Streams: s}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	err := root.ExecuteContext(ctx)
+	var exit *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		return exit.code
+	}
+	fmt.Fprintln(s.Err, "agentd: "+err.Error())
+	if hint := fault.HintOf(err); hint != "" {
+		fmt.Fprintln(s.Err, "  "+hint)
+	}
+	var usage *usageError
+	if errors.As(err, &usage) || fault.KindOf(err) == fault.Invalid {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// usageError is a mistake in the command line.
+type usageError struct{ error }
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "agentd",
+		Short: "An agent runtime: durable runs, real tools, every common client",
+		Long: `agentd runs agents that people can rely on: runs survive kill -9, stop at their
+limits, ask before they break things, and show every decision they made.
+
+  agentd run "What does this project do?"     one run in this terminal
+  agentd serve                                the server on http://127.0.0.1:7070
+  agentd sim --script FILE                    a model server for tests`,
+		SilenceUsage: true, SilenceErrors: true,
+		Version: agentd.Version(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				msg := fmt.Sprintf("there is no command %q", args[0])
+				if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+					msg += "; did you mean " + strings.Join(near, " or ") + "?"
+				}
+				return &usageError{errors.New(msg + " (agentd --help lists the commands)")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SuggestionsMinimumDistance = 2
+	f := root.PersistentFlags()
+	f.BoolVar(&a.json, "json", false, "write JSON, one value a line")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more, on standard error")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.configCommand(), a.simCommand())
+	return root
+}
+
+// asJSON is whether output is for programs.
+func (a *app) asJSON() bool { return a.json || !a.Terminal }
+
+func (a *app) dataFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.data, "data", "", "folder of the store, or :memory: to keep nothing (default: the user's data folder)")
+}
+
+func (a *app) configsFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.configs, "configs", "", "folder with agents/, mcp/ and agentd.yaml (default: ./configs if it has agents/, else the built-in ones)")
+	_ = cmd.MarkFlagDirname("configs")
+}
+
+// exactly takes n arguments, and says what they are if they are not there.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		return &usageError{fmt.Errorf("%s takes %s (agentd %s --help)", cmd.CommandPath(), what, strings.TrimPrefix(cmd.CommandPath(), "agentd "))}
+	}
+}
+
+func (a *app) logger() *slog.Logger {
+	level := slog.LevelWarn
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
+}
+
+// configsFolder is the folder that was named, else ./configs if it is one of
+// ours, else "" for the embedded defaults.
+func (a *app) configsFolder() string {
+	if a.configs != "" {
+		return a.configs
+	}
+	if info, err := os.Stat("configs/agents"); err == nil && info.IsDir() {
+		return "configs"
+	}
+	return ""
+}
+
+func (a *app) dataFolder() (string, error) {
+	if a.data != "" {
+		return a.data, nil
+	}
+	return agentd.DataFolder()
+}
+
+// open opens the runtime that the flags describe.
+func (a *app) open(ctx context.Context, log *slog.Logger) (*agentd.Runtime, error) {
+	data, err := a.dataFolder()
+	if err != nil {
+		return nil, err
+	}
+	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log})
+}
+
+func input(s string) []message.Block { return agentd.Text(s) }

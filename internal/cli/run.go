@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agentd"
+	"agentd/event"
+	"agentd/fault"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var profile, session, mode string
+	cmd := &cobra.Command{
+		Use:   "run [flags] DIRECTIVE",
+		Short: "Run an agent once, here, and show what it does",
+		Long: `Run an agent once in this process, streamed to the terminal. The run is stored:
+after a crash the next agentd on the same data folder goes on with it.
+
+DIRECTIVE is what to do; "-" reads it from standard input.`,
+		Example: `  agentd run "What does this project do?"
+  agentd run --profile demo "Have a look around"
+  agentd run --mode autonomous --json "Update the changelog" | jq -r .type`,
+		Args: exactly(1, "one directive, in quotes"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			directive := args[0]
+			if directive == "-" {
+				b, err := io.ReadAll(a.In)
+				if err != nil {
+					return err
+				}
+				directive = string(b)
+			}
+			return a.runOnce(cmd.Context(), agentd.StartRequest{Profile: profile, SessionID: session, Mode: mode, Input: input(directive)})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&profile, "profile", "p", "", "the agent (default: the configured one, or the demo without an API key)")
+	f.StringVarP(&session, "session", "s", "", "continue this session")
+	f.StringVar(&mode, "mode", "", "interactive (default) or autonomous: nobody will be asked")
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"interactive", "autonomous"}, cobra.ShellCompDirectiveNoFileComp))
+	a.dataFlag(cmd)
+	a.configsFlag(cmd)
+	return cmd
+}
+
+// runOnce runs an agent in this process.
+func (a *app) runOnce(ctx context.Context, req agentd.StartRequest) error {
+	rt, err := a.open(ctx, a.logger())
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	if req.Profile == "" {
+		var scripted bool
+		if req.Profile, scripted = rt.DefaultProfile(); scripted {
+			a.sayScripted()
+		}
+	}
+	r, err := rt.Start(ctx, req)
+	if err != nil {
+		return err
+	}
+	return a.follow(ctx, rt, r.ID, a.printer())
+}
+
+// sayScripted tells that no model answers. It goes where people look: standard
+// error, so that --json stays clean.
+func (a *app) sayScripted() {
+	fmt.Fprintln(a.Err, "agentd: no model is configured, so a script plays the model (its tools are real). Set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real one.")
+}
+
+// follow shows a run until it ends or waits for a person. When ctx ends the run
+// is cancelled.
+func (a *app) follow(ctx context.Context, rt *agentd.Runtime, id string, p *printer) error {
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	cancelled := context.AfterFunc(ctx, func() {
+		if _, err := rt.Cancel(watch, id, "cancelled at the terminal"); err != nil && fault.KindOf(err) != fault.Conflict {
+			fmt.Fprintln(a.Err, "agentd: "+err.Error())
+			stop()
+		}
+	})
+	defer cancelled()
+	asked := false
+	for ev, err := range rt.Watch(watch, id, 0) {
+		if errors.Is(err, context.Canceled) {
+			return &exitError{exitCancelled}
+		}
+		if err != nil {
+			return err
+		}
+		p.event(ev)
+		asked = asked || ev.Type == event.CheckpointRequired
+		if asked {
+			if r, err := rt.Get(watch, id); err == nil && r.Status == "paused_checkpoint" {
+				p.paused(r)
+				return &exitError{exitPaused}
+			}
+		}
+		switch ev.Type {
+		case event.RunFailed:
+			return &exitError{exitFailed}
+		case event.RunCancelled:
+			return &exitError{exitCancelled}
+		}
+	}
+	return nil
+}
+
+// printer shows events.
+type printer struct {
+	out, err io.Writer
+	json     bool
+	color    bool
+	// midLine is whether the last text did not end its line.
+	midLine  bool
+	thinking bool
+}
+
+func (a *app) printer() *printer {
+	return &printer{out: a.Out, err: a.Err, json: a.asJSON(), color: a.Terminal}
+}
+
+func (p *printer) event(ev event.Event) {
+	if p.json {
+		b, err := ev.MarshalJSON()
+		if err == nil {
+			fmt.Fprintf(p.out, "%s\n", b)
+		}
+		return
+	}
+	switch d := ev.Data.(type) {
+	case *event.Delta:
+		if ev.Type == event.ThinkingDelta {
+			p.write(p.dim(d.Text))
+			p.midLine = !strings.HasSuffix(d.Text, "\n")
+			p.thinking = true
+			return
+		}
+		if p.thinking {
+			p.thinking = false
+			p.endLine()
+		}
+		p.write(d.Text)
+		p.midLine = !strings.HasSuffix(d.Text, "\n")
+	case *event.Tool:
+		p.tool(ev.Type, d)
+	case *event.Checkpoint:
+		if ev.Type == event.CheckpointRequired {
+			p.line(p.bold("? ") + d.Prompt)
+		}
+	case *event.Retry:
+		p.line(p.dim(fmt.Sprintf("… %s: %s; trying again in %d ms", ev.Type, d.Message, d.DelayMS)))
+	case *event.Ended:
+		p.ended(ev.Type, d)
+	}
+}
+
+func (p *printer) tool(t event.Type, d *event.Tool) {
+	switch t {
+	case event.ToolStarted:
+		p.line(p.dim("→ "+d.Name+" ") + p.dim(shorten(string(d.Args), 120)))
+	case event.ToolCompleted:
+		p.line(p.dim(fmt.Sprintf("✓ %s, %d ms: %s", d.Name, d.DurationMS, outline(d.Result))))
+	case event.ToolFailed:
+		p.line(fmt.Sprintf("✗ %s: %s", d.Name, shorten(d.Result, 300)))
+	case event.ToolStdout, event.ToolStderr:
+		p.write(p.dim(d.Text))
+		p.midLine = !strings.HasSuffix(d.Text, "\n")
+	case event.ToolProgress:
+		if d.Text != "" {
+			p.line(p.dim("  " + d.Text))
+		}
+	}
+}
+
+func (p *printer) ended(t event.Type, d *event.Ended) {
+	p.endLine()
+	tokens := ""
+	if u := d.Usage; u != nil && u.TotalTokens > 0 {
+		tokens = fmt.Sprintf(", %d tokens", u.TotalTokens)
+		if u.Cost.Total > 0 {
+			tokens += ", $" + u.Cost.Total.String()
+		}
+	}
+	what := map[event.Type]string{event.RunCompleted: "completed", event.RunFailed: "failed", event.RunCancelled: "cancelled"}[t]
+	if d.StopReason != "stop" && d.StopReason != "" && d.StopReason != what {
+		what += " (" + d.StopReason + ")"
+	}
+	p.line(p.dim(fmt.Sprintf("%s after %d steps, %d tool calls%s", what, d.Steps, d.ToolCalls, tokens)))
+	if d.Error != nil {
+		p.line("agentd: " + d.Error.Message)
+		if d.Error.Hint != "" {
+			p.line("  " + d.Error.Hint)
+		}
+	}
+}
+
+// paused tells how a paused run is answered.
+func (p *printer) paused(r *agentd.Run) {
+	p.endLine()
+	for _, i := range r.Interrupts {
+		fmt.Fprintf(p.err, "agentd: run %s waits for a person. Answer with:\n  agentd interrupts answer %s %s\n", r.ID, i.ID, answers(i.Kind))
+	}
+}
+
+func answers(kind string) string {
+	switch kind {
+	case "question":
+		return `--answer "…"`
+	case "uncertain":
+		return "--decision retry|skip|done"
+	}
+	return "--decision approve|reject"
+}
+
+func (p *printer) write(s string) { fmt.Fprint(p.out, s) }
+
+func (p *printer) endLine() {
+	if p.midLine {
+		fmt.Fprintln(p.out)
+		p.midLine = false
+	}
+}
+
+func (p *printer) line(s string) {
+	p.endLine()
+	fmt.Fprintln(p.out, s)
+}
+
+func (p *printer) dim(s string) string  { return p.style("2", s) }
+func (p *printer) bold(s string) string { return p.style("1", s) }
+
+func (p *printer) style(code, s string) string {
+	if !p.color || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// shorten cuts a text to n runes on one line.
+func shorten(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// outline is the first line of a result and how much there is.
+func outline(s string) string {
+	s = strings.TrimSpace(s)
+	lines := strings.Count(s, "\n") + 1
+	first, _, _ := strings.Cut(s, "\n")
+	if lines > 1 {
+		return fmt.Sprintf("%s … (%d lines)", shorten(first, 80), lines)
+	}
+	return shorten(first, 100)
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"agentd"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	var addr, demo string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve agents over HTTP",
+		Long: `Serve the native API (/runs, /sessions, …) and the OpenAI-compatible one (/v1).
+The server listens on loopback only and is ready when GET /healthz answers 200.
+Runs that were under way when the last server ended go on.`,
+		Example: `  agentd serve
+  agentd serve --addr 127.0.0.1:8080 --data /var/lib/agentd --configs /etc/agentd
+  agentd serve --demo "Have a look around"      # run the demo agent once, then stay up`,
+		Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), addr, demo) },
+	}
+	cmd.Flags().StringVar(&addr, "addr", "", "address to listen on (default: agentd.yaml's addr, 127.0.0.1:7070)")
+	cmd.Flags().StringVar(&demo, "demo", "", "run the demo agent once with this directive when the server is up")
+	a.dataFlag(cmd)
+	a.configsFlag(cmd)
+	return cmd
+}
+
+func (a *app) serve(ctx context.Context, addr, demo string) error {
+	level := slog.LevelInfo
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	if demo != "" {
+		level = slog.LevelWarn // the demonstration is what people should see
+	}
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
+	rt, err := a.open(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	if addr == "" {
+		addr = rt.Settings().Addr
+	}
+	srv := rt.Server()
+	if err := srv.Listen(addr); err != nil {
+		return err
+	}
+	base := "http://" + srv.Addr()
+	data, err := a.dataFolder()
+	if err != nil {
+		return err
+	}
+	if demo == "" {
+		fmt.Fprintf(a.Err, "agentd %s listens on %s (data: %s)\n", agentd.Version(), base, data)
+	} else {
+		go a.demonstrate(ctx, rt, base, data, demo)
+	}
+	return srv.Serve(ctx, addr)
+}
+
+// demonstrate runs the demo agent once, visibly, and says what to try next.
+func (a *app) demonstrate(ctx context.Context, rt *agentd.Runtime, base, data, directive string) {
+	a.sayScripted()
+	fmt.Fprintf(a.Err, "agentd listens on %s (data: %s) and runs the demo agent on this folder:\n\n", base, data)
+	p := a.printer()
+	p.json = a.json
+	r, err := rt.Start(ctx, agentd.StartRequest{Profile: "demo", Input: input(directive)})
+	if err == nil {
+		err = a.follow(ctx, rt, r.ID, p)
+	}
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintln(a.Err, "agentd: the demo run: "+err.Error())
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	fmt.Fprintf(a.Err, `
+The run is stored; the server stays up. Try next:
+
+  curl -s %[1]s/runs/%[2]s
+  curl -sN %[1]s/runs -H 'Content-Type: application/json' -d '{"profile":"demo","input":"Have a look around"}'
+  curl -sN %[1]s/v1/chat/completions -H 'Content-Type: application/json' \
+    -d '{"model":"demo","stream":true,"messages":[{"role":"user","content":"Have a look around"}]}'
+
+Ctrl-C stops it.
+`, base, r.ID)
+}

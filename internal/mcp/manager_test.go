@@ -1,0 +1,531 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"agentd/fault"
+	"agentd/tool"
+)
+
+// patience bounds what a test waits for; it is never the thing measured.
+const patience = 30 * time.Second
+
+func manage(t *testing.T, cfgs map[string]ServerConfig, opts *Options) *Manager {
+	t.Helper()
+	if opts == nil {
+		opts = &Options{}
+	}
+	if opts.TerminateGrace == 0 {
+		opts.TerminateGrace = 200 * time.Millisecond
+	}
+	if opts.MinPause == 0 {
+		opts.MinPause = 10 * time.Millisecond
+	}
+	m, err := New(cfgs, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func background(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// toolsOf gives the tools of all servers by name and fails on problems.
+func toolsOf(t *testing.T, m *Manager) map[string]tool.Tool {
+	t.Helper()
+	tools, problems := m.Tools(background(t), m.Names())
+	for _, p := range problems {
+		t.Fatalf("%s: %v", p.Server, p.Err)
+	}
+	out := map[string]tool.Tool{}
+	for _, x := range tools {
+		out[x.Spec().Name] = x
+	}
+	return out
+}
+
+// one connects to a single server and gives its tools.
+func one(t *testing.T, cfg ServerConfig, opts *Options) (map[string]tool.Tool, *Manager) {
+	t.Helper()
+	m := manage(t, map[string]ServerConfig{"srv": cfg}, opts)
+	return toolsOf(t, m), m
+}
+
+func call(args string) tool.Call {
+	return tool.Call{ID: "c1", Key: "r1/1/c1", RunID: "r1", Args: json.RawMessage(args), Progress: func(tool.Progress) {}}
+}
+
+func textOf(r tool.Result) string {
+	s := ""
+	for _, b := range r.Content {
+		s += b.Text
+	}
+	return s
+}
+
+// eventually waits for a condition that another process brings about.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func said(file string) string {
+	b, _ := os.ReadFile(file)
+	return string(b)
+}
+
+func wantKind(t *testing.T, err error, kind fault.Kind, words ...string) {
+	t.Helper()
+	if err == nil || fault.KindOf(err) != kind {
+		t.Fatalf("error %v (%s), want kind %s", err, fault.KindOf(err), kind)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error()+" "+fault.HintOf(err), w) {
+			t.Errorf("the error does not say %q: %v (%s)", w, err, fault.HintOf(err))
+		}
+	}
+}
+
+func TestEchoExample(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "echo")
+	if out, err := exec.Command("go", "build", "-o", bin, "agentd/examples/mcp/echo").CombinedOutput(); err != nil {
+		t.Fatalf("go build ./examples/mcp/echo: %v\n%s", err, out)
+	}
+	cfg := ServerConfig{Transport: "stdio", Command: bin, TrustHints: true}
+	for _, protocol := range []string{"", protocolAuto, protocolModern} {
+		t.Run("protocol "+protocol, func(t *testing.T) {
+			cfg.Protocol = protocol
+			tools, m := one(t, cfg, nil)
+			if len(tools) != 3 {
+				t.Fatalf("tools %v", tools)
+			}
+			r, err := tools["uppercase"].Run(background(t), call(`{"text":"grüße <&>"}`))
+			if err != nil || textOf(r) != "GRÜSSE <&>" && textOf(r) != "GRÜßE <&>" {
+				t.Errorf("uppercase: %q, %v", textOf(r), err)
+			}
+			r, err = tools["add_numbers"].Run(background(t), call(`{"a":2,"b":40}`))
+			if err != nil || string(r.Details) != `{"sum":42}` || textOf(r) != `{"sum":42}` {
+				t.Errorf("add_numbers: %s %q, %v", r.Details, textOf(r), err)
+			}
+			spec := tools["echo"].Spec()
+			if spec.Effect != tool.Read || spec.Source != "mcp:srv" || spec.Label != "echo" || !json.Valid(spec.Schema) {
+				t.Errorf("spec %+v", spec)
+			}
+			st := m.Status()[0]
+			want := protocolModern
+			if protocol == "" {
+				want = protocolLegacy
+			}
+			if st.State != Ready || st.Tools != 3 || st.Program != "echo" || st.Protocol != want {
+				t.Errorf("status %+v, want protocol %s", st, want)
+			}
+		})
+	}
+}
+
+func TestServerThatCanNotConnectBreaksNoOther(t *testing.T) {
+	good, _ := child(t, "good")
+	mute, _ := child(t, "mute")
+	mute.Timeouts.Connect = 300 * time.Millisecond
+	probing, _ := child(t, "mute")
+	probing.Timeouts.Connect = 300 * time.Millisecond
+	probing.Protocol = protocolAuto
+	fails, _ := child(t, "refuses to start")
+	m := manage(t, map[string]ServerConfig{
+		"good": good, "mute": mute, "probing": probing, "fails": fails,
+		"absent": {Transport: "stdio", Command: "no-such-program-here"},
+		"closed": {Transport: "http", URL: "http://127.0.0.1:1/mcp"},
+	}, nil)
+	tools, problems := m.Tools(background(t), append(m.Names(), "unknown"))
+	if len(tools) != 2 {
+		t.Errorf("%d tools of the good server, want 2", len(tools))
+	}
+	want := map[string]string{
+		"mute": "did not complete the handshake within 300ms", "probing": "did not complete the handshake",
+		"fails": "its last words: no database: set DATABASE_URL", "absent": "not found", "closed": "connection refused", "unknown": "no MCP server is named",
+	}
+	for _, p := range problems {
+		if w := want[p.Server]; w == "" || !strings.Contains(p.Err.Error(), w) || fault.HintOf(p.Err) == "" {
+			t.Errorf("%s: %v (%s)", p.Server, p.Err, fault.HintOf(p.Err))
+		}
+		delete(want, p.Server)
+	}
+	if len(want) > 0 {
+		t.Errorf("not reported: %v", want)
+	}
+	for _, st := range m.Status() {
+		if (st.State == Ready) != (st.Name == "good") {
+			t.Errorf("%s is %s: %s", st.Name, st.State, st.Error)
+		}
+	}
+}
+
+func TestEnvironmentIsIsolated(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-very-secret")
+	t.Setenv("SOMETHING_ELSE", "private")
+	cfg, _ := child(t, "env")
+	cfg.Env["GIVEN"] = "on purpose"
+	cfg.Env["LANG"] = "C"
+	tools, _ := one(t, cfg, nil)
+	r, err := tools["act"].Run(background(t), call(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(textOf(r), "\n") {
+		name, _, _ := strings.Cut(line, "=")
+		switch name {
+		case "PATH", "HOME", "LANG", "TMPDIR", "USER", "GIVEN", modeVar, fileVar:
+		default:
+			t.Errorf("the server sees %s", name)
+		}
+	}
+	if !strings.Contains(textOf(r), "GIVEN=on purpose") || !strings.Contains(textOf(r), "LANG=C") || !strings.Contains(textOf(r), "PATH=") {
+		t.Errorf("missing from %q", textOf(r))
+	}
+}
+
+func TestWholeGroupIsEnded(t *testing.T) {
+	cfg, file := child(t, "stubborn")
+	_, m := one(t, cfg, nil)
+	pids := strings.Fields(said(file))
+	if len(pids) != 2 {
+		t.Fatalf("pids %q", pids)
+	}
+	alive := func(pid string) bool {
+		n, err := strconv.Atoi(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A killed orphan may stay a zombie where nobody reaps it: that is dead too.
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n))
+		if err == nil {
+			_, after, _ := strings.Cut(string(stat), ") ")
+			return !strings.HasPrefix(after, "Z")
+		}
+		return syscall.Kill(n, 0) == nil
+	}
+	for _, pid := range pids {
+		if !alive(pid) {
+			t.Fatalf("%s does not run: the test tests nothing", pid)
+		}
+	}
+	began := time.Now()
+	m.Close()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("closing took %s", took)
+	}
+	eventually(t, "the server and its child are gone", func() bool { return !alive(pids[0]) && !alive(pids[1]) })
+	_, problems := m.Tools(background(t), m.Names())
+	if len(problems) != 1 {
+		t.Errorf("a closed manager: %v", problems)
+	}
+}
+
+func TestLinesThatAreNotJSONAreDropped(t *testing.T) {
+	cfg, _ := child(t, "chatty")
+	tools, _ := one(t, cfg, nil)
+	for range 3 {
+		r, err := tools["act"].Run(background(t), call(`{"x":1}`))
+		if err != nil || textOf(r) != `did act with {"x":1}` {
+			t.Fatalf("%q, %v", textOf(r), err)
+		}
+	}
+}
+
+func TestServerDiesDuringACall(t *testing.T) {
+	cfg, file := child(t, "dies")
+	tools, m := one(t, cfg, nil)
+	_, err := tools["act"].Run(background(t), call(`{}`))
+	wantKind(t, err, fault.Unavailable, `server "srv"`, "act", "it may have happened")
+	if n := strings.Count(said(file), "call "); n != 1 {
+		t.Errorf("a call that must not be repeated was sent %d times", n)
+	}
+	// The next call finds the server started again.
+	_, err = tools["act"].Run(background(t), call(`{}`))
+	wantKind(t, err, fault.Unavailable)
+	if n := strings.Count(said(file), "call "); n != 2 {
+		t.Errorf("after the restart %d calls were seen, want 2", n)
+	}
+	if st := m.Status()[0]; st.Restarts < 1 {
+		t.Errorf("status %+v", st)
+	}
+}
+
+func TestSafeCallsAreRepeated(t *testing.T) {
+	cfg, file := child(t, "dies once")
+	cfg.Effects = map[string]tool.Effect{"act": tool.Idempotent}
+	cfg.Retries.Backoff = time.Millisecond
+	tools, _ := one(t, cfg, nil)
+	r, err := tools["act"].Run(background(t), call(`{}`))
+	if err != nil || textOf(r) != "back again" {
+		t.Fatalf("%q, %v", textOf(r), err)
+	}
+	if got := said(file); got != "call act r1/1/c1\ncall act r1/1/c1\n" {
+		t.Errorf("the server saw %q: two attempts with one key are wanted", got)
+	}
+	none := 0
+	cfg, file = child(t, "dies once")
+	cfg.Effects = map[string]tool.Effect{"*": tool.Read}
+	cfg.Retries.Max = &none
+	tools, _ = one(t, cfg, nil)
+	_, err = tools["act"].Run(background(t), call(`{}`))
+	wantKind(t, err, fault.Unavailable)
+	if n := strings.Count(said(file), "call "); n != 1 {
+		t.Errorf("%d attempts with max: 0", n)
+	}
+}
+
+func TestCallTimeout(t *testing.T) {
+	cfg, file := child(t, "never answers")
+	cfg.Timeouts.Call = 150 * time.Millisecond
+	tools, _ := one(t, cfg, nil)
+	_, err := tools["act"].Run(background(t), call(`{}`))
+	wantKind(t, err, fault.Timeout, `server "srv"`, "took longer than 150ms", "timeouts.call")
+	eventually(t, "the server is told", func() bool { return strings.Contains(said(file), "cancelled ") })
+	cfg.Tools = map[string]ToolConfig{"act": {Timeout: 50 * time.Millisecond}}
+	tools, _ = one(t, cfg, nil)
+	_, err = tools["act"].Run(background(t), call(`{}`))
+	wantKind(t, err, fault.Timeout, "50ms")
+}
+
+func TestCancelReturnsAtOnceAndLateProgressIsDropped(t *testing.T) {
+	cfg, file := child(t, "ignores cancel")
+	tools, _ := one(t, cfg, nil)
+	ctx, cancel := context.WithCancelCause(background(t))
+	var mu sync.Mutex
+	over, late, seen := false, 0, 0
+	c := call(`{}`)
+	c.Progress = func(p tool.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen++; p.Message != "tick" {
+			t.Errorf("progress %+v", p)
+		}
+		if over {
+			late++
+		}
+		if seen == 3 {
+			cancel(errors.New("the user pressed stop"))
+		}
+	}
+	_, err := tools["act"].Run(ctx, c)
+	mu.Lock()
+	over = true
+	mu.Unlock()
+	wantKind(t, err, fault.Cancelled, "the user pressed stop")
+	eventually(t, "the server is told", func() bool { return strings.Contains(said(file), "cancelled ") })
+	// The server goes on; another call shows that its news have been read.
+	short, stop := context.WithTimeout(background(t), 100*time.Millisecond)
+	defer stop()
+	if _, err := tools["other"].Run(short, call(`{}`)); err == nil {
+		t.Error("the server answered")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if late > 0 {
+		t.Errorf("%d late messages of progress", late)
+	}
+}
+
+func TestFloodsAndHugeResults(t *testing.T) {
+	tests := []struct {
+		mode string
+		kind fault.Kind
+		want string
+	}{
+		{"floods", "", "done flooding"},
+		{"huge, id first", fault.TooLarge, "larger than 10 MiB"},
+		{"huge, id last", fault.TooLarge, "larger than 10 MiB"},
+		{"huge, no id", fault.Unavailable, "more than 10 MiB"},
+		{"wrong result", fault.Unavailable, `server "srv"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.mode, func(t *testing.T) {
+			cfg, _ := child(t, tt.mode)
+			tools, _ := one(t, cfg, nil)
+			n := 0
+			c := call(`{}`)
+			c.Progress = func(tool.Progress) { n++ }
+			r, err := tools["act"].Run(background(t), c)
+			if tt.kind != "" {
+				wantKind(t, err, tt.kind, tt.want)
+				return
+			}
+			if err != nil || textOf(r) != tt.want {
+				t.Fatalf("%q, %v", textOf(r), err)
+			}
+			if n == 0 || n > 100_000 {
+				t.Errorf("%d messages of progress came through", n)
+			}
+		})
+	}
+}
+
+func TestServerThatReadsNoInput(t *testing.T) {
+	cfg, _ := child(t, "deaf")
+	cfg.Timeouts.Call = 200 * time.Millisecond
+	tools, m := one(t, cfg, nil)
+	big := `{"x":"` + strings.Repeat("y", 1<<20) + `"}`
+	for range 2 {
+		_, err := tools["act"].Run(background(t), call(big))
+		wantKind(t, err, fault.Timeout)
+	}
+	began := time.Now()
+	m.Close()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("closing took %s", took)
+	}
+}
+
+func TestListChanged(t *testing.T) {
+	cfg, _ := child(t, "changes")
+	news := make(chan string, 10)
+	tools, m := one(t, cfg, &Options{OnChange: func(s string) { news <- s }})
+	<-news // connected
+	if tools["other"] == nil || tools["fresh"] != nil {
+		t.Fatalf("tools %v", tools)
+	}
+	if _, err := tools["act"].Run(background(t), call(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-news:
+	case <-time.After(patience):
+		t.Fatal("no news of the change")
+	}
+	after := toolsOf(t, m)
+	if after["fresh"] == nil || after["other"] != nil {
+		t.Errorf("after the change: %v", after)
+	}
+	// What was handed out before still works.
+	if _, err := tools["other"].Run(background(t), call(`{}`)); err != nil {
+		t.Errorf("an old tool: %v", err)
+	}
+}
+
+func TestIdleServerIsPinged(t *testing.T) {
+	cfg, file := child(t, "no ping")
+	cfg.Timeouts.Connect = 200 * time.Millisecond
+	_, m := one(t, cfg, &Options{PingEvery: 20 * time.Millisecond})
+	eventually(t, "the silent server is started anew", func() bool { return m.Status()[0].Restarts > 0 })
+	if !strings.Contains(said(file), "ping") {
+		t.Error("no ping was seen")
+	}
+	cfg, file = child(t, "good")
+	_, m = one(t, cfg, &Options{PingEvery: 10 * time.Millisecond})
+	eventually(t, "five pings", func() bool { return strings.Count(said(file), "ping") >= 5 })
+	if st := m.Status()[0]; st.State != Ready || st.Restarts != 0 {
+		t.Errorf("status %+v", st)
+	}
+}
+
+func TestConcurrencyLimit(t *testing.T) {
+	cfg, file := child(t, "never answers")
+	cfg.ConcurrencyLimit = 2
+	cfg.Tools = map[string]ToolConfig{"other": {ConcurrencyLimit: 1}}
+	tools, m := one(t, cfg, nil)
+	ctx, cancel := context.WithCancel(background(t))
+	var wg sync.WaitGroup
+	for _, name := range []string{"other", "other", "act", "act", "act"} {
+		wg.Go(func() { _, _ = tools[name].Run(ctx, call(`{}`)) })
+	}
+	eventually(t, "two run and three wait", func() bool {
+		st := m.Status()[0]
+		return st.Running == 2 && st.Waiting == 3 && strings.Count(said(file), "call ") == 2
+	})
+	if n := strings.Count(said(file), "call other"); n > 1 {
+		t.Errorf("%d calls of a tool with limit 1", n)
+	}
+	cancel()
+	wg.Wait()
+	if st := m.Status()[0]; st.Running != 0 || st.Waiting != 0 {
+		t.Errorf("status %+v", st)
+	}
+	cfg, _ = child(t, "never answers")
+	cfg.ConcurrencyLimit = 1
+	cfg.Timeouts.Call = 100 * time.Millisecond
+	tools, _ = one(t, cfg, nil)
+	errs := make(chan error, 2)
+	for range 2 {
+		go func() { _, err := tools["act"].Run(background(t), call(`{}`)); errs <- err }()
+	}
+	for range 2 {
+		wantKind(t, <-errs, fault.Timeout, "100ms")
+	}
+}
+
+func TestAllowDenyAndLogs(t *testing.T) {
+	var logs syncBuffer
+	cfg, _ := child(t, "good")
+	cfg.Denylist = []Rule{{Tool: "oth*"}, {Tool: "act", Args: `"path":"/etc`}}
+	cfg.Redaction = []string{"*token*", "/sk-[a-z]+/"}
+	tools, m := one(t, cfg, &Options{Log: slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	if tools["other"] != nil {
+		t.Error("a denied tool is offered")
+	}
+	_, err := tools["act"].Run(background(t), call(`{"path":"\u002fetc/passwd"}`))
+	wantKind(t, err, fault.Forbidden, "denylist", "act")
+	r, err := tools["act"].Run(background(t), call(`{"path":"/tmp","Access_Token":"hunter2","note":"use sk-abc here"}`))
+	if err != nil || !strings.Contains(textOf(r), "hunter2") {
+		t.Fatalf("%q, %v: the call itself is not redacted", textOf(r), err)
+	}
+	text := logs.String()
+	for _, secret := range []string{"hunter2", "sk-abc"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s is in the log", secret)
+		}
+	}
+	for _, w := range []string{"server=srv", "tool=act", "outcome=ok", "outcome=forbidden", "duration="} {
+		if !strings.Contains(text, w) {
+			t.Errorf("%s is not in the log", w)
+		}
+	}
+	if got := string(m.Redact("srv", "act", json.RawMessage(`{"token":"x","n":12345678901234567890}`))); got != `{"n":12345678901234567890,"token":"[redacted]"}` {
+		t.Errorf("redacted: %s", got)
+	}
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}

@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"bytes"
+	"hash/crc32"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"agentd/internal/store"
+)
+
+func TestPack(t *testing.T) {
+	c := newCodec()
+	rnd := rand.New(rand.NewPCG(1, 1))
+	noise := make([]byte, 100_000)
+	for i := range noise {
+		noise[i] = byte(rnd.Uint32())
+	}
+	st := newSteps("s", "r", 1)
+	text := []byte(st.text(30_000))
+	for _, src := range [][]byte{nil, {0}, []byte("short"), []byte(strings.Repeat("a", 23)), []byte(strings.Repeat("a", 24)), bytes.Repeat([]byte{0}, 1<<20),
+		noise, text, append(append([]byte{}, noise...), noise[:70_000]...), []byte(dictionary1), []byte(dictionary1[len(dictionary1)-30:])} {
+		for _, dict := range [][][]byte{nil, {text[:1000], noise[:500]}, {text[:maxDict]}, {nil, nil}, {noise[:40_000], noise[:40_000]}} {
+			p := c.pack([]byte("before"), src, dict...)
+			if !bytes.HasPrefix(p, []byte("before")) {
+				t.Fatal("pack does not append")
+			}
+			p = p[6:]
+			if len(p) > len(src)+6 {
+				t.Errorf("%d bytes became %d", len(src), len(p))
+			}
+			got, err := c.unpack(p, dict...)
+			if err != nil || !bytes.Equal(got, src) {
+				t.Fatalf("%d bytes, dictionary of %d: %d came back, %v", len(src), len(dict), len(got), err)
+			}
+		}
+	}
+	if n := len(c.pack(nil, text[:2000], text[:1000], text[1000:2000])); n > 40 {
+		t.Errorf("what the dictionary holds takes %d bytes", n)
+	}
+}
+
+// dictionary1CRC is what dictionary1 was when form 1 was made.
+const dictionary1CRC = 0
+
+// TestDictionaryIsFixed holds the dictionary: to change it makes what is stored
+// unreadable.
+func TestDictionaryIsFixed(t *testing.T) {
+	c := newCodec()
+	p := c.pack(nil, []byte(`step_completed{"model":"","stop_reason":"toolUse","usage":{"input":1,`))
+	if len(p) > 12 || !bytes.HasPrefix(p, []byte{formLZ1}) {
+		t.Fatalf("%q", p)
+	}
+	if got := crc32.ChecksumIEEE([]byte(dictionary1)); got != dictionary1CRC {
+		t.Errorf("dictionary1 has CRC %#x and not %#x: add a new form instead of changing it", got, dictionary1CRC)
+	}
+}
+
+func FuzzPack(f *testing.F) {
+	f.Add([]byte("hello hello hello hello hello"), []byte("hello"))
+	f.Add([]byte(dictionary1), []byte(""))
+	f.Add(bytes.Repeat([]byte("ab"), 500), bytes.Repeat([]byte("b"), 99))
+	c := newCodec()
+	f.Fuzz(func(t *testing.T, src, dict []byte) {
+		got, err := c.unpack(c.pack(nil, src, dict), dict)
+		if err != nil || !bytes.Equal(got, src) {
+			t.Fatalf("%d bytes came back as %d, %v", len(src), len(got), err)
+		}
+	})
+}
+
+func FuzzUnpack(f *testing.F) {
+	c := newCodec()
+	st := newSteps("s", "r", 1)
+	st.start()
+	for _, tx := range st.step(1) {
+		js, err := c.journals(tx)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(js[0].body, []byte(tx.Runs[0].State))
+		f.Add(c.pack(nil, tx.Runs[0].State), []byte{})
+	}
+	f.Add([]byte{formLZ1, 0xff, 0xff, 0xff, 0xff, 3, 0x1f, 'a', 0xff, 0xff, 0xff, 0x7f, 1, 0}, []byte{})
+	f.Add([]byte{formPlain, 1}, []byte{})
+	f.Fuzz(func(t *testing.T, v, dict []byte) {
+		b, err := c.unpack(v, dict)
+		if err == nil && len(b) > maxContent {
+			t.Fatal(len(b))
+		}
+		_ = decode("r", b, func(e *store.Event) bool { return true }, func(*store.Trace) {})
+		_ = decode("r", v, func(e *store.Event) bool { return e.Seq < 100 }, nil)
+	})
+}
+
+func TestJournalDictionary(t *testing.T) {
+	c := newCodec()
+	e := func(run, session string, n int) *store.Entry {
+		return &store.Entry{RunID: run, SessionID: session, Body: bytes.Repeat([]byte("x"), n)}
+	}
+	for name, x := range map[string]struct {
+		entries  []*store.Entry
+		from, to int
+	}{
+		"none":              {nil, 0, 0},
+		"of others":         {[]*store.Entry{e("q", "s", 1)}, 1, 1},
+		"in the middle":     {[]*store.Entry{e("q", "s", 1), e("r", "s", 1), e("r", "s", 1), e("q", "s", 1), e("r", "s", 1)}, 1, 3},
+		"of two sessions":   {[]*store.Entry{e("r", "s", 1), e("r", "t", 1)}, 0, 1},
+		"too long":          {[]*store.Entry{e("r", "s", maxDict), e("r", "s", 1)}, 0, 1},
+		"too long at once":  {[]*store.Entry{e("r", "s", maxDict+1)}, 0, 0},
+		"empty bodies only": {[]*store.Entry{e("r", "s", 0)}, 0, 1},
+	} {
+		js, err := c.journals(&store.Tx{Entries: x.entries, Trace: []*store.Trace{{RunID: "r", Kind: "k"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if js[0].from != x.from || js[0].to != x.to {
+			t.Errorf("%s: entries %d to %d, want %d to %d", name, js[0].from, js[0].to, x.from, x.to)
+		}
+	}
+}
+
+func TestJournalRoundTrip(t *testing.T) {
+	c := newCodec()
+	st := newSteps("s", "r", 3)
+	st.start()
+	for _, tx := range st.step(1) {
+		js, err := c.journals(tx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var events []*store.Event
+		var trace []*store.Trace
+		if err := decode("r", js[0].plain, func(e *store.Event) bool { events = append(events, e); return true },
+			func(x *store.Trace) { trace = append(trace, x) }); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(events, tx.Events) || !reflect.DeepEqual(trace, tx.Trace) {
+			t.Error("events or trace came back changed")
+		}
+		for n := range js[0].plain { // cut anywhere, it is damaged
+			if err := decode("r", js[0].plain[:n], func(*store.Event) bool { return true }, func(*store.Trace) {}); err == nil {
+				t.Fatalf("cut after %d of %d bytes: no error", n, len(js[0].plain))
+			}
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package sqlite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"agentd/fault"
+	"agentd/internal/store"
+)
+
+// together has all of txs wait for the writer at the same time, and gives their
+// errors and what it took.
+func together(t *testing.T, s *Store, txs []*store.Tx) ([]error, Stats) {
+	t.Helper()
+	before := s.Stats()
+	var jobs []*job
+	s.memoryMu.Lock() // the writer of a store in memory waits for this
+	for _, tx := range txs {
+		j, err := s.newJob(tx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, j)
+		s.jobs <- j
+	}
+	s.memoryMu.Unlock()
+	var errs []error
+	for _, j := range jobs {
+		<-j.done
+		errs = append(errs, s.readError(j.err))
+	}
+	after := s.Stats()
+	return errs, Stats{Commits: after.Commits - before.Commits, Groups: after.Groups - before.Groups}
+}
+
+func TestWaitingCommitsShareATransaction(t *testing.T) {
+	s := openTest(t, Memory, nil)
+	var txs []*store.Tx
+	for i := range 64 {
+		txs = append(txs, newSteps(fmt.Sprint("s", i), fmt.Sprint("r", i), 1).start())
+	}
+	errs, stats := together(t, s, txs)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	// The writer may have taken the first ones before the others came.
+	if stats.Commits != 64 || stats.Groups > 2 {
+		t.Errorf("%+v, want 64 commits in 1 or 2 groups", stats)
+	}
+}
+
+func TestRefusedTxInAGroup(t *testing.T) {
+	s := openTest(t, Memory, nil)
+	var txs []*store.Tx
+	for i := range 12 {
+		tx := newSteps(fmt.Sprint("s", i), fmt.Sprint("r", i), 1).start()
+		if i%3 == 2 {
+			tx.DropSessions = []string{"no"} // fails after all else
+		}
+		txs = append(txs, tx)
+	}
+	errs, stats := together(t, s, txs)
+	for i, err := range errs {
+		if want := i%3 == 2; errors.Is(err, store.ErrNotFound) != want || (err != nil) != want {
+			t.Errorf("Tx %d: %v", i, err)
+		}
+		_, err := s.Run(t.Context(), store.DefaultTenant, fmt.Sprint("r", i))
+		if (err == nil) == (i%3 == 2) {
+			t.Errorf("run %d: %v", i, err)
+		}
+	}
+	if stats.Commits != 8 || stats.Groups > 2 {
+		t.Errorf("%+v, want 8 commits in 1 or 2 groups", stats)
+	}
+}
+
+// TestBrokenTransaction has one Tx end the transaction of all: the store is
+// full for the big one alone.
+func TestBrokenTransaction(t *testing.T) {
+	s := openTest(t, Memory, nil)
+	var pages int64
+	if _, err := s.writer.get("PRAGMA page_count", []any{&pages}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.writer.script(fmt.Sprint("PRAGMA max_page_count = ", pages+20)); err != nil {
+		t.Fatal(err)
+	}
+	txs := []*store.Tx{}
+	for i := range 5 {
+		tx := newSteps(fmt.Sprint("s", i), fmt.Sprint("r", i), 1).start()
+		if i == 3 {
+			tx.Entries = []*store.Entry{{SessionID: "s3", ID: "e", Kind: "message", Body: bytes.Repeat([]byte("x"), 1<<20)}}
+		}
+		txs = append(txs, tx)
+	}
+	errs, stats := together(t, s, txs)
+	for i, err := range errs {
+		if i == 3 {
+			wantError(t, err, fault.Unavailable, "full", "free some space")
+		} else if err != nil {
+			t.Errorf("Tx %d: %v", i, err)
+		}
+	}
+	if stats.Commits != 4 {
+		t.Errorf("%+v", stats)
+	}
+	checkIntegrity(t, s)
+	commit(t, s, newSteps("after", "after", 1).start())
+}
+
+// TestForgetting has more runs than the writer remembers.
+func TestForgetting(t *testing.T) {
+	s := openTest(t, Memory, nil)
+	m := map[int]int{}
+	for i := range maxRemembered + 1 {
+		remember(m, i, i)
+	}
+	if len(m) != 1 {
+		t.Errorf("a full map of %d became one of %d", maxRemembered, len(m))
+	}
+	st := newSteps("s", "r", 1)
+	commit(t, s, st.start())
+	commit(t, s, st.step(1)...)
+	// After a refusal nothing is remembered, and all still holds.
+	if err := s.Commit(t.Context(), &store.Tx{Tenant: store.DefaultTenant, DropSessions: []string{"no"}}); !errors.Is(err, store.ErrNotFound) {
+		t.Fatal(err)
+	}
+	commit(t, s, st.step(2)...)
+	old := st.tx()
+	old.Events = []*store.Event{{RunID: "r", Seq: st.seq, Type: "x"}}
+	if err := s.Commit(t.Context(), old); !errors.Is(err, store.ErrConflict) {
+		t.Fatalf("an old event: %v", err)
+	}
+}
+
+func TestDiskBudget(t *testing.T) {
+	at200, conversation := diskOfSession(t, pageSize, 160, 200)
+	at400, _ := diskOfSession(t, pageSize, 160, 400)
+	if at200 > 2*conversation {
+		t.Errorf("200 steps take %d bytes, more than twice their conversation of %d", at200, conversation)
+	}
+	if at400 > 2*at200 {
+		t.Errorf("200 steps take %d bytes and 400 take %d: more than linear", at200, at400)
+	}
+}
+
+func TestDeletedSpaceIsUsedAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	size := func(rounds int) int64 {
+		s, err := Open(path, &Options{Durability: Process})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rounds {
+			id := fmt.Sprint("session", i)
+			commit(t, s, newSteps(id, "r", 1).start(),
+				&store.Tx{Tenant: store.DefaultTenant, Inputs: []*store.Input{{RunID: "r", ID: "i", Body: bytes.Repeat([]byte("x"), 20_000)}}},
+				&store.Tx{Tenant: store.DefaultTenant, DropInputs: []store.InputRef{{RunID: "r", ID: "i"}}},
+				&store.Tx{Tenant: store.DefaultTenant, DropSessions: []string{id}})
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		fi, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fi.Size()
+	}
+	first := size(3)
+	if later := size(200); later > first+2*pageSize {
+		t.Errorf("the file grew from %d to %d bytes while everything in it was deleted", first, later)
+	}
+}
