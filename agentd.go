@@ -41,6 +41,15 @@ type Config struct {
 	Log *slog.Logger
 	// Env looks up environment variables; nil means the process's.
 	Env func(name string) (string, bool)
+	// ReadOnly opens an existing store beside the process that has it open,
+	// to look at it. Nothing is started or gone on with; what would change
+	// something fails with kind Unsupported. Watch follows no run that goes
+	// on: use Events. Handler and Server are for runtimes that write.
+	ReadOnly bool
+	// Dormant leaves the runs alone that were under way: only those that are
+	// named to a method go on. It is for looking after a store, such as
+	// cancelling one run of it.
+	Dormant bool
 }
 
 // Runtime runs agents. Its methods are safe for concurrent use.
@@ -51,6 +60,8 @@ type Runtime struct {
 	agents *agents
 	log    *slog.Logger
 	tenant string
+	// readOnly refuses what would change something.
+	readOnly bool
 }
 
 // Names from the engine that callers need.
@@ -87,11 +98,11 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := sqlite.Open(storePath(cfg.Data), nil)
+	st, err := sqlite.Open(storePath(cfg.Data), &sqlite.Options{ReadOnly: cfg.ReadOnly})
 	if err != nil {
 		return nil, err
 	}
-	rt := &Runtime{config: conf, store: st, log: cfg.Log, tenant: store.DefaultTenant}
+	rt := &Runtime{config: conf, store: st, log: cfg.Log, tenant: store.DefaultTenant, readOnly: cfg.ReadOnly}
 	if rt.agents, err = newAgents(&cfg, conf); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -100,6 +111,9 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes)})
 	if err != nil {
 		return nil, errors.Join(err, rt.agents.close(), st.Close())
+	}
+	if cfg.ReadOnly || cfg.Dormant {
+		return rt, nil
 	}
 	n, err := rt.engine.Recover(ctx)
 	if err != nil {
@@ -142,9 +156,21 @@ func (rt *Runtime) Close() error {
 	return errors.Join(rt.engine.Close(), rt.agents.close(), rt.store.Close())
 }
 
+// writable is the error of a change to a runtime that was opened to look.
+func (rt *Runtime) writable(op string) error {
+	if !rt.readOnly {
+		return nil
+	}
+	return &fault.Error{Op: "agentd." + op, Kind: fault.Unsupported, Err: errors.New("the store was opened for reading alone"),
+		Hint: "Open it without ReadOnly, or use the server that has it open."}
+}
+
 // Start accepts a run; it is durable when Start returns. An empty profile is the
 // default one.
 func (rt *Runtime) Start(ctx context.Context, req StartRequest) (*Run, error) {
+	if err := rt.writable("Start"); err != nil {
+		return nil, err
+	}
 	req.Tenant = rt.tenant
 	return rt.engine.Start(ctx, req)
 }
@@ -165,23 +191,41 @@ func (rt *Runtime) Watch(ctx context.Context, runID string, after int64) iter.Se
 	return rt.engine.Watch(ctx, rt.ref(runID), after)
 }
 
+// Events gives the stored events of a run with numbers above after, without
+// waiting for more.
+func (rt *Runtime) Events(ctx context.Context, runID string, after int64) ([]event.Event, error) {
+	return rt.engine.Events(ctx, rt.ref(runID), after)
+}
+
 // Steer gives a running run a message, which the model gets after the tools under way.
 func (rt *Runtime) Steer(ctx context.Context, runID string, input []message.Block) error {
+	if err := rt.writable("Steer"); err != nil {
+		return err
+	}
 	return rt.engine.Steer(ctx, rt.ref(runID), input)
 }
 
 // FollowUp gives a run a message for when it would otherwise end.
 func (rt *Runtime) FollowUp(ctx context.Context, runID string, input []message.Block) error {
+	if err := rt.writable("FollowUp"); err != nil {
+		return err
+	}
 	return rt.engine.FollowUp(ctx, rt.ref(runID), input)
 }
 
 // Cancel asks a run to stop and returns it as it is then.
 func (rt *Runtime) Cancel(ctx context.Context, runID, reason string) (*Run, error) {
+	if err := rt.writable("Cancel"); err != nil {
+		return nil, err
+	}
 	return rt.engine.Cancel(ctx, rt.ref(runID), reason)
 }
 
 // Answer answers an interrupt. A second answer is a conflict.
 func (rt *Runtime) Answer(ctx context.Context, req AnswerRequest) (*Interrupt, error) {
+	if err := rt.writable("Answer"); err != nil {
+		return nil, err
+	}
 	req.Tenant = rt.tenant
 	return rt.engine.Answer(ctx, req)
 }
@@ -196,8 +240,16 @@ func (rt *Runtime) Interrupts(ctx context.Context, status string) ([]*Interrupt,
 	return rt.engine.Interrupts(ctx, rt.tenant, status, "")
 }
 
+// Interrupt gives one interrupt.
+func (rt *Runtime) Interrupt(ctx context.Context, id string) (*Interrupt, error) {
+	return rt.engine.Interrupt(ctx, rt.ref(id))
+}
+
 // CreateSession makes an empty session.
 func (rt *Runtime) CreateSession(ctx context.Context, title string, metadata json.RawMessage) (*Session, error) {
+	if err := rt.writable("CreateSession"); err != nil {
+		return nil, err
+	}
 	return rt.engine.CreateSession(ctx, rt.tenant, title, metadata)
 }
 
@@ -218,6 +270,9 @@ func (rt *Runtime) Entries(ctx context.Context, sessionID string) ([]*Entry, err
 
 // DeleteSession deletes a session with its runs.
 func (rt *Runtime) DeleteSession(ctx context.Context, id string) error {
+	if err := rt.writable("DeleteSession"); err != nil {
+		return err
+	}
 	return rt.engine.DeleteSession(ctx, rt.ref(id))
 }
 

@@ -321,4 +321,3 @@ func system(p *profile.Profile, tools, asks bool) []model.SystemPart {
 }
 
 var _ engine.Agents = (*agents)(nil)
-

@@ -68,12 +68,13 @@ func (s *stream) publishLive(ev event.Event) {
 	if isDelta {
 		n = int64(len(d.Text))
 	}
-	if s.seq+n > s.limit {
+	// Behind a commit under way there is room: that commit raises the limit.
+	waiting := len(s.queue) > 0
+	if !waiting && s.seq+n > s.limit {
 		return // nobody may see a number that a crash could give out again
 	}
 	s.seq += n
 	ev.Seq = s.seq
-	waiting := len(s.queue) > 0
 	if k := len(s.live) - 1; isDelta && k >= 0 && s.live[k].Type == ev.Type && s.live[k].block == d.Block && s.live[k].waiting == waiting {
 		s.live[k].text = append(s.live[k].text, d.Text...)
 		s.live[k].Seq = s.seq

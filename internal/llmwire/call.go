@@ -22,7 +22,7 @@ const DefaultIdle = 5 * time.Minute
 
 // drainTime is how long a finished stream may take to end, so that its
 // connection can be used again. A server that takes longer costs a connection.
-const drainTime = 50 * time.Millisecond
+const drainTime = 100 * time.Millisecond
 
 // Client returns the HTTP client that adapters use: connections are kept for as
 // many concurrent calls as a busy server has, HTTP/2 where the server speaks

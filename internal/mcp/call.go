@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"time"
 
@@ -127,6 +128,7 @@ func (t *mcpTool) explain(ctx context.Context, err error, timeout time.Duration)
 	var done *fault.Error
 	var wire *jsonrpc.Error
 	var herr *httpError
+	failed, sent := lost(err)
 	switch {
 	case errors.As(err, &done) && done.Op == "mcp":
 		return err
@@ -136,18 +138,6 @@ func (t *mcpTool) explain(ctx context.Context, err error, timeout time.Duration)
 		return s.fault(fault.Timeout, "it may still happen there", "%s took too long: %w", t.name, context.Cause(ctx))
 	case ctx.Err() != nil:
 		return s.fault(fault.Cancelled, "", "%s was cancelled: %w", t.name, context.Cause(ctx))
-	case errors.As(err, &wire):
-		switch wire.Code {
-		case codeTooLarge:
-			return s.fault(fault.TooLarge, "", "%s: %s", t.name, wire.Message)
-		case codeGarbage:
-			return s.fault(fault.Unavailable, "the server is broken", "%s: %s", t.name, wire.Message)
-		case codeLost:
-			return s.fault(fault.Unavailable, t.doubt(), "%s: %s", t.name, wire.Message)
-		case jsonrpc.CodeInvalidParams, jsonrpc.CodeMethodNotFound:
-			return s.fault(fault.Invalid, "", "%s was refused: %s (code %d)", t.name, wire.Message, wire.Code)
-		}
-		return s.fault(fault.Unavailable, "", "%s failed: %s (code %d)", t.name, wire.Message, wire.Code)
 	case errors.As(err, &herr):
 		kind, hint := fault.Unavailable, ""
 		switch herr.Status {
@@ -159,12 +149,20 @@ func (t *mcpTool) explain(ctx context.Context, err error, timeout time.Duration)
 		return s.fault(kind, hint, "%s: %s", t.name, s.redactor.text(herr.Error()))
 	case errors.Is(err, errNotConnected):
 		return s.fault(fault.Unavailable, s.hint(), "%s was not called: %s", t.name, s.redactor.text(err.Error()))
+	case failed:
+		return s.fault(fault.Unavailable, t.doubtIf(sent), "%s: %s", t.name, s.redactor.text(network(err).Error()))
+	case errors.As(err, &wire):
+		switch wire.Code {
+		case codeTooLarge:
+			return s.fault(fault.TooLarge, "", "%s: %s", t.name, wire.Message)
+		case codeGarbage:
+			return s.fault(fault.Unavailable, "the server is broken", "%s: %s", t.name, wire.Message)
+		case jsonrpc.CodeInvalidParams, jsonrpc.CodeMethodNotFound:
+			return s.fault(fault.Invalid, "", "%s was refused: %s (code %d)", t.name, wire.Message, wire.Code)
+		}
+		return s.fault(fault.Unavailable, "", "%s failed: %s (code %d)", t.name, wire.Message, wire.Code)
 	}
-	hint := ""
-	if failed, sent := lost(err); failed && sent {
-		hint = t.doubt()
-	}
-	return s.fault(fault.Unavailable, hint, "%s: %s", t.name, s.redactor.text(err.Error()))
+	return s.fault(fault.Unavailable, "", "%s: %s", t.name, s.redactor.text(err.Error()))
 }
 
 // aside adds what a call was doing when its time was over.
@@ -176,9 +174,22 @@ func (s *server) aside(err error) string {
 	return ": " + text
 }
 
-// doubt says what is unknown about a call whose answer was lost.
-func (t *mcpTool) doubt() string {
-	if t.spec.EffectOrDefault() == tool.Once {
+// network gives the part of a failure that says what happened.
+func network(err error) error {
+	var wire *jsonrpc.Error
+	var at *url.Error
+	switch {
+	case errors.As(err, &at):
+		return at.Err
+	case errors.As(err, &wire) && wire.Code == codeLost:
+		return errors.New(wire.Message)
+	}
+	return err
+}
+
+// doubtIf says what is unknown about a call that was sent and whose answer was lost.
+func (t *mcpTool) doubtIf(sent bool) string {
+	if sent && t.spec.EffectOrDefault() == tool.Once {
 		return "it may have happened: find out before calling it again"
 	}
 	return ""

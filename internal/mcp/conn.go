@@ -137,7 +137,8 @@ func (s *server) open(ctx context.Context, protocol string) (*conn, error) {
 // explainDial ends a connection that did not come about, and says what the
 // server's program had to say about it.
 func (s *server) explainDial(c *conn, err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
+	late := errors.Is(err, context.DeadlineExceeded)
+	if late {
 		err = fmt.Errorf("the server did not complete the handshake within %s", s.cfg.Timeouts.Connect)
 	}
 	if c.guard != nil {
@@ -157,7 +158,7 @@ func (s *server) explainDial(c *conn, err error) error {
 	}
 	c.proc.stop()
 	go c.proc.wait(context.Background())
-	if exited {
+	if exited && !late {
 		how := "status 0"
 		if c.proc.status != nil {
 			how = c.proc.status.Error()
@@ -297,8 +298,11 @@ func lost(err error) (yes, sent bool) {
 		return herr.transient(), herr.Status != 429
 	case errors.Is(err, errDead), errors.Is(err, sdk.ErrConnectionClosed):
 		return true, true
-	case errors.As(err, &wire):
-		return wire.Code == codeLost, true
 	}
-	return transportFailed(err)
+	// The SDK joins failures of the network with an error of its own that looks
+	// like the server's, so the network is looked for first.
+	if yes, sent := transportFailed(err); yes {
+		return true, sent
+	}
+	return errors.As(err, &wire) && wire.Code == codeLost, true
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -230,7 +231,11 @@ func (s *server) refresh(ctx context.Context, c *conn) {
 		return
 	}
 	tools := s.describe(list)
-	s.set(func() { s.tools = tools })
+	same := false
+	s.set(func() { same = reflect.DeepEqual(s.tools, tools); s.tools = tools })
+	if same {
+		return
+	}
 	s.log.Info("the tools of an MCP server changed", "server", s.name, "tools", len(tools))
 	s.m.changed(s.name)
 }

@@ -280,10 +280,7 @@ func (w *walk) finish() {
 // invariants. It also counts what the walks met: a walk that never gets
 // anywhere would prove nothing.
 func TestRandomWalk(t *testing.T) {
-	walks := 3000
-	if testing.Short() {
-		walks = 300
-	}
+	const walks = 2000
 	steps, illegal, met := 0, 0, map[string]int{}
 	for seed := range walks {
 		w := newWalk(t, randSource{rand.New(rand.NewPCG(uint64(seed), 1))})
@@ -338,10 +335,7 @@ func FuzzStep(f *testing.F) {
 // TestCrashEverywhere crashes walks after each of their steps and shows that the
 // run still ends and no once call runs twice. Most of that is the checker's work.
 func TestCrashEverywhere(t *testing.T) {
-	walks := 150
-	if testing.Short() {
-		walks = 20
-	}
+	const walks = 60
 	crashes := map[string]int{}
 	for seed := range walks {
 		for length := range 30 {

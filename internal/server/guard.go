@@ -55,8 +55,14 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		w := &recorder{ResponseWriter: rw}
 		w.Header().Set("X-Request-Id", info.ID)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		rc := http.NewResponseController(rw)
 		// A deadline of the connection's last answer would cut this one.
-		_ = http.NewResponseController(rw).SetWriteDeadline(time.Time{})
+		_ = rc.SetWriteDeadline(time.Time{})
+		if r.Body != nil && r.Body != http.NoBody {
+			// Also of bodies that no handler reads: net/http does, before
+			// it answers.
+			_ = rc.SetReadDeadline(time.Now().Add(s.opts.BodyTimeout))
+		}
 		defer func() {
 			v := recover()
 			if v != nil && v != http.ErrAbortHandler {

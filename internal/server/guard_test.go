@@ -129,17 +129,19 @@ func TestLargeBody(t *testing.T) {
 
 func TestSlowBody(t *testing.T) {
 	a := start(t, &server.Options{BodyTimeout: 50 * time.Millisecond})
-	conn, err := net.Dial("tcp", strings.TrimPrefix(a.ts.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
+	for target, status := range map[string]int{"POST /runs": 408, "POST /nope": 404, "GET /profiles": 200} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(a.ts.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{", target)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != status {
+			t.Fatalf("%s: %v %v", target, resp, err)
+		}
+		_ = resp.Body.Close()
+		_ = conn.Close()
 	}
-	defer conn.Close()
-	fmt.Fprintf(conn, "POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || resp.StatusCode != 408 {
-		t.Fatalf("%v %v", resp, err)
-	}
-	_ = resp.Body.Close()
 }
 
 func TestAuthenticate(t *testing.T) {

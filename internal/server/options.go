@@ -69,6 +69,9 @@ func (o *Options) withDefaults() Options {
 	if c.MaxBody <= 0 {
 		c.MaxBody = wire.DefaultMaxBody
 	}
+	if c.BodyTimeout <= 0 {
+		c.BodyTimeout = wire.DefaultBodyTimeout
+	}
 	if c.Heartbeat <= 0 {
 		c.Heartbeat = 15 * time.Second
 	}

@@ -208,7 +208,9 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (string, error) {
 	if n := r.ContentLength; n > 0 && n <= s.maxBody {
 		b.Grow(int(n))
 	}
-	_, err := io.Copy(&b, http.MaxBytesReader(w, r.Body, s.maxBody))
+	buf := s.bufs.Get().(*[]byte)
+	defer s.bufs.Put(buf)
+	_, err := io.CopyBuffer(&b, http.MaxBytesReader(w, r.Body, s.maxBody), (*buf)[:cap(*buf)])
 	return b.String(), err
 }
 

@@ -64,6 +64,11 @@ func TestDemo(t *testing.T) {
 			"glob":                "lib/z.txt\nmain.go\n",
 			"grep":                "No matches found",
 			"file_read lib/z.txt": "one\ntwo\n"}},
+		"cut": {"go", tools{
+			"glob":                "a.go\nb.go\n[2 of 9 files. Narrow the pattern or give a path to see the others.]",
+			"grep":                "a.go:3:// TODO\n[The first 1; there are more. Narrow the pattern, path or glob, or raise head_limit.]",
+			"file_read README.md": "[The file is empty.]",
+			"file_read a.go":      "     1\tpackage a\n     2\t\n[Lines 1 to 2 of 9. Go on with offset 3.]"}},
 		"empty":  {"go", tools{"glob": "No files found", "grep": "No matches found"}},
 		"broken": {"go", tools{}},
 	}

@@ -151,7 +151,8 @@ func ParseFault(s string) (*Fault, error) {
 	return f, nil
 }
 
-// failure is what an in-process call returns for the fault.
+// failure is what an in-process call returns for a fault that ends it. A stall
+// does not: it waits.
 func (f *Fault) failure() *model.Error {
 	e := &model.Error{Status: f.Status, RetryAfter: f.RetryAfter, Code: string(f.Kind), Message: f.Message}
 	status, text := 0, ""
@@ -174,8 +175,6 @@ func (f *Fault) failure() *model.Error {
 		e.Class, text = model.ClassConnection, "the script cut the connection"
 	case FaultTruncated:
 		e.Class, text = model.ClassTruncated, "the script ended the stream without its terminal marker"
-	case FaultStall:
-		e.Class, text = model.ClassTimeout, "the script stalled"
 	default:
 		e.Class, text = model.ClassMalformed, "the script sent a chunk that can not be read"
 	}

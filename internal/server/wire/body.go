@@ -24,6 +24,10 @@ type Limits struct {
 // DefaultMaxBody is the limit of a body where nothing else is configured.
 const DefaultMaxBody = 10 << 20
 
+// DefaultBodyTimeout is how long a body may take to arrive where nothing else is
+// configured.
+const DefaultBodyTimeout = time.Minute
+
 // drainMax is how much of a refused body is read and dropped, so that clients
 // that send all before they read see the answer.
 const drainMax = 64 << 20
@@ -61,7 +65,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, l Limits) ([]byte, error) 
 		l.MaxBody = DefaultMaxBody
 	}
 	if l.BodyTimeout <= 0 {
-		l.BodyTimeout = time.Minute
+		l.BodyTimeout = DefaultBodyTimeout
 	}
 	if err := jsonType(r.Header.Get("Content-Type")); err != nil {
 		return nil, err
@@ -76,8 +80,12 @@ func ReadBody(w http.ResponseWriter, r *http.Request, l Limits) ([]byte, error) 
 	// A writer without deadlines is not a connection: nothing to protect.
 	_ = rc.SetReadDeadline(time.Now().Add(l.BodyTimeout))
 	body, err := readAll(io.LimitReader(r.Body, l.MaxBody+1), r.ContentLength)
-	// The deadline would end the connection while the answer is streamed.
-	_ = rc.SetReadDeadline(time.Time{})
+	if err == nil {
+		// The deadline would end the connection while the answer is
+		// streamed. After an error it must stay: net/http reads on before
+		// it answers.
+		_ = rc.SetReadDeadline(time.Time{})
+	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &StatusError{Status: http.StatusRequestTimeout, Err: &fault.Error{Kind: fault.Timeout,

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"agentd/internal/store"
+	"agentd/message"
 )
 
 // BenchmarkCommit commits steps of runs; one operation is one Tx. Groups says
@@ -138,4 +139,65 @@ func diskOfSession(t testing.TB, page, words, n int) (disk, conversation int64) 
 		t.Fatal(err)
 	}
 	return fi.Size(), int64(st.conversation)
+}
+
+// BenchmarkOpen opens a store of 10,000 sessions as a starting server does, and
+// reads what that needs. killed: the last process left a full log behind.
+func BenchmarkOpen(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "x.db")
+	s, err := Open(path, &Options{Durability: Process})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := 0; i < 10_000; i += 50 {
+		tx := &store.Tx{Tenant: store.DefaultTenant}
+		for k := i; k < i+50; k++ {
+			st := newSteps(fmt.Sprintf("session-%018d", k), fmt.Sprintf("run-%022d", k), 1)
+			add := st.start()
+			add.NewSessions[0].Updated += int64(k) * 10_000
+			add.NewRuns[0].Status = "completed"
+			for n := range 3 {
+				st.append(add, message.Message{Role: message.RoleUser, Content: []message.Block{message.Text(st.text(100))}, Timestamp: int64(n)})
+			}
+			tx.NewSessions = append(tx.NewSessions, add.NewSessions...)
+			tx.NewRuns = append(tx.NewRuns, add.NewRuns...)
+			tx.Entries = append(tx.Entries, add.Entries...)
+			tx.Events = append(tx.Events, add.Events...)
+		}
+		commit(b, s, tx)
+	}
+	killed := filepath.Join(b.TempDir(), "killed.db")
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(path + suffix)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := os.WriteFile(killed+suffix, data, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for name, path := range map[string]string{"closed": path, "killed": killed} {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				s, err := Open(path, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := s.Unfinished(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+				if ss, _, err := s.Sessions(b.Context(), store.DefaultTenant, store.SessionFilter{}); err != nil || len(ss) != 50 {
+					b.Fatal(len(ss), err)
+				}
+				b.StopTimer()
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
+	}
 }

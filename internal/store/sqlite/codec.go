@@ -39,7 +39,7 @@ const (
 	maxDist    = 1<<16 - 1
 	tooSmall   = 24       // not worth the try
 	maxDict    = 32 << 10 // of entries; more costs more than it saves
-	maxContent = 1 << 30
+	maxContent = 64 << 20 // longer ones are stored plain
 )
 
 // table maps the hash of four bytes to a position in the window plus one.
@@ -70,7 +70,7 @@ func index(t *table, w []byte, from, to, step int) {
 // pack appends the packed form of src to dst. The same dict is needed to
 // unpack it.
 func (c *codec) pack(dst, src []byte, dict ...[]byte) []byte {
-	if len(src) >= tooSmall {
+	if len(src) >= tooSmall && len(src) <= maxContent {
 		p := c.pool.Get().(*packer)
 		mark := len(dst)
 		dst = append(dst, formLZ1)
@@ -163,15 +163,15 @@ func appendCopy(dst, lit []byte, dist, n int) []byte {
 	return binary.LittleEndian.AppendUint16(dst, uint16(dist))
 }
 
-// unpack gives the content of a packed value. It never panics and never
-// allocates more than a small multiple of what the value claims and can hold.
+// unpack gives the content of a packed value, or errPacked. Whatever the value
+// is, it makes at most maxContent bytes of it.
 func (c *codec) unpack(v []byte, dict ...[]byte) ([]byte, error) {
 	if len(v) < 2 {
 		return nil, errPacked
 	}
 	form := v[0]
 	size, n := binary.Uvarint(v[1:])
-	if n <= 0 || size > maxContent {
+	if n <= 0 {
 		return nil, errPacked
 	}
 	v = v[1+n:]
@@ -182,6 +182,9 @@ func (c *codec) unpack(v []byte, dict ...[]byte) ([]byte, error) {
 		}
 		return v, nil
 	case formLZ1:
+		if size > maxContent {
+			return nil, errPacked
+		}
 		return expand(v, int(size), dict)
 	}
 	return nil, errPacked

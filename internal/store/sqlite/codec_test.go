@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/crc32"
 	"math/rand/v2"
 	"reflect"
@@ -43,7 +44,7 @@ func TestPack(t *testing.T) {
 }
 
 // dictionary1CRC is what dictionary1 was when form 1 was made.
-const dictionary1CRC = 0
+const dictionary1CRC = 0x1cc0fdc1
 
 // TestDictionaryIsFixed holds the dictionary: to change it makes what is stored
 // unreadable.
@@ -55,6 +56,23 @@ func TestDictionaryIsFixed(t *testing.T) {
 	}
 	if got := crc32.ChecksumIEEE([]byte(dictionary1)); got != dictionary1CRC {
 		t.Errorf("dictionary1 has CRC %#x and not %#x: add a new form instead of changing it", got, dictionary1CRC)
+	}
+}
+
+func TestPackHuge(t *testing.T) {
+	c := newCodec()
+	src := make([]byte, maxContent+1)
+	p := c.pack(nil, src)
+	if got, err := c.unpack(p); err != nil || p[0] != formPlain || !bytes.Equal(got, src) {
+		t.Fatalf("form %d, %d bytes, %v", p[0], len(got), err)
+	}
+	p = c.pack(nil, src[1:])
+	if got, err := c.unpack(p); err != nil || len(p) > 100 || !bytes.Equal(got, src[1:]) {
+		t.Fatalf("%d bytes packed, %d unpacked, %v", len(p), len(got), err)
+	}
+	binary.PutUvarint(p[1:], maxContent+1)
+	if _, err := c.unpack(p); err != errPacked {
+		t.Fatalf("a value that claims more than it may: %v", err)
 	}
 }
 
@@ -87,8 +105,8 @@ func FuzzUnpack(f *testing.F) {
 	f.Add([]byte{formPlain, 1}, []byte{})
 	f.Fuzz(func(t *testing.T, v, dict []byte) {
 		b, err := c.unpack(v, dict)
-		if err == nil && len(b) > maxContent {
-			t.Fatal(len(b))
+		if err == nil && len(b) > max(maxContent, len(v)) {
+			t.Fatalf("%d bytes became %d", len(v), len(b))
 		}
 		_ = decode("r", b, func(e *store.Event) bool { return true }, func(*store.Trace) {})
 		_ = decode("r", v, func(e *store.Event) bool { return e.Seq < 100 }, nil)

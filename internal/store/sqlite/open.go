@@ -66,7 +66,12 @@ type Store struct {
 	// there is one connection and memoryMu guards it.
 	writer   *conn
 	memoryMu sync.Mutex
-	readers  chan *conn // nil entries are connections not opened yet
+	// readers has a place for each read at a time. idle are the open
+	// connections that nobody uses; the last one used is used next, so that
+	// few reads at a time keep few connections and their caches.
+	readers chan struct{}
+	idleMu  sync.Mutex
+	idle    []*conn
 
 	closeMu sync.RWMutex
 	closed  bool
@@ -111,8 +116,10 @@ func Open(path string, opts *Options) (*Store, error) {
 			Hint: "name a file, or " + Memory}
 	}
 	if err := s.open(); err != nil {
-		if s.writer != nil {
-			err = errors.Join(err, s.writer.close())
+		for _, c := range append(s.idle, s.writer) {
+			if c != nil {
+				err = errors.Join(err, c.close())
+			}
 		}
 		s.lock.release()
 		return nil, s.openError(op, err)
@@ -201,10 +208,7 @@ func (s *Store) startReaders() {
 	if s.memory {
 		return
 	}
-	s.readers = make(chan *conn, s.opts.Readers)
-	for range s.opts.Readers {
-		s.readers <- nil
-	}
+	s.readers = make(chan struct{}, s.opts.Readers)
 }
 
 func (s *Store) openReadOnly() error {
@@ -213,8 +217,7 @@ func (s *Store) openReadOnly() error {
 	if err != nil {
 		return err
 	}
-	<-s.readers
-	s.readers <- c
+	s.idle = append(s.idle, c)
 	return checkVersion(c)
 }
 
@@ -223,7 +226,7 @@ func (s *Store) openReader() (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.script("PRAGMA busy_timeout = 5000; PRAGMA temp_store = MEMORY;"); err != nil {
+	if err := c.script("PRAGMA busy_timeout = 5000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1000;"); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
@@ -245,29 +248,43 @@ func (s *Store) read(ctx context.Context, f func(*conn) error) (err error) {
 		defer s.memoryMu.Unlock()
 		return s.readError(f(s.writer))
 	}
-	var c *conn
 	select {
-	case c = <-s.readers:
+	case s.readers <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { s.readers <- c }()
+	defer func() { <-s.readers }()
+	c := s.takeIdle()
 	if c == nil {
 		if c, err = s.openReader(); err != nil {
 			return s.readError(err)
 		}
 	}
-	if _, _, err := c.exec("BEGIN"); err != nil {
-		return s.readError(err)
+	if _, _, err = c.exec("BEGIN"); err == nil {
+		err = f(c)
+		if _, _, e := c.exec("COMMIT"); e != nil {
+			err = errors.Join(err, e)
+		}
 	}
-	err = f(c)
-	if _, _, e := c.exec("COMMIT"); e != nil {
-		// Nothing was written; what counts is that the next user of the
-		// connection starts afresh.
-		err = errors.Join(err, e, c.close())
-		c = nil
+	if code(err) != 0 {
+		// Nothing was written; what counts is that the next read starts afresh.
+		return s.readError(errors.Join(err, c.close()))
 	}
-	return s.readError(err)
+	s.idleMu.Lock()
+	s.idle = append(s.idle, c)
+	s.idleMu.Unlock()
+	return err
+}
+
+func (s *Store) takeIdle() *conn {
+	s.idleMu.Lock()
+	defer s.idleMu.Unlock()
+	if len(s.idle) == 0 {
+		return nil
+	}
+	c := s.idle[len(s.idle)-1]
+	s.idle = s.idle[:len(s.idle)-1]
+	return c
 }
 
 // Close waits for the commits and reads under way and closes the file. Calls
@@ -284,13 +301,8 @@ func (s *Store) Close() error {
 		close(s.jobs)
 		<-s.done
 	}
-	if s.readers != nil {
-		close(s.readers)
-		for c := range s.readers {
-			if c != nil {
-				errs = append(errs, c.close())
-			}
-		}
+	for _, c := range s.idle { // all of them: no read is under way
+		errs = append(errs, c.close())
 	}
 	if s.writer != nil {
 		errs = append(errs, s.writer.close())

@@ -1,0 +1,156 @@
+package client
+
+import (
+	"encoding/json"
+
+	"agentd/event"
+	"agentd/message"
+)
+
+// Statuses of a run.
+const (
+	Queued    = "queued"
+	Running   = "running"
+	Paused    = "paused_checkpoint" // waits for a person: see Run.Interrupts
+	Completed = "completed"
+	Failed    = "failed"
+	Cancelled = "cancelled"
+)
+
+// Run is a run. Times are RFC 3339 in UTC with milliseconds, "" if not yet.
+type Run struct {
+	ID             string        `json:"run_id"`
+	SessionID      string        `json:"session_id"`
+	RootID         string        `json:"root_run_id"`
+	ParentID       string        `json:"parent_run_id,omitempty"`
+	Profile        string        `json:"profile"`
+	ProfileVersion string        `json:"profile_version,omitempty"`
+	Mode           string        `json:"mode"`
+	Status         string        `json:"status"`
+	StopReason     string        `json:"stop_reason,omitempty"`
+	Output         string        `json:"output,omitempty"` // lists leave it out
+	Steps          int           `json:"steps"`
+	Usage          message.Usage `json:"usage"`
+	// Interrupts are the open ones; lists leave them out.
+	Interrupts []*Interrupt `json:"interrupts,omitempty"`
+	// ToolCalls are for the caller to perform, if StopReason is
+	// "client_tool_calls".
+	ToolCalls []message.Block `json:"tool_calls,omitempty"`
+	Error     *event.Error    `json:"error,omitempty"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+	CreatedAt string          `json:"created_at"`
+	StartedAt string          `json:"started_at,omitempty"`
+	EndedAt   string          `json:"ended_at,omitempty"`
+	// LastSeq is a number that no event is above. While the run goes on it
+	// may be above the last event's.
+	LastSeq int64 `json:"last_seq"`
+}
+
+// Ended reports whether nothing more happens in the run.
+func (r *Run) Ended() bool {
+	return r.Status == Completed || r.Status == Failed || r.Status == Cancelled
+}
+
+// Interrupt is a durable wait for a person.
+type Interrupt struct {
+	ID        string `json:"interrupt_id"`
+	RunID     string `json:"run_id"`
+	SessionID string `json:"session_id"`
+	// Kind is approval, question, plan or uncertain.
+	Kind string `json:"kind"`
+	// Status is open, answered, expired or cancelled.
+	Status string `json:"status"`
+	Prompt string `json:"prompt"`
+	// Schema is the JSON Schema of the answer, if it has one.
+	Schema     json.RawMessage `json:"schema,omitempty"`
+	ToolCall   *event.Tool     `json:"tool_call,omitempty"`
+	Decision   string          `json:"decision,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
+	Answer     json.RawMessage `json:"answer,omitempty"`
+	CreatedAt  string          `json:"created_at"`
+	AnsweredAt string          `json:"answered_at,omitempty"`
+	ExpiresAt  string          `json:"expires_at,omitempty"`
+}
+
+// Session is one conversation.
+type Session struct {
+	ID        string          `json:"session_id"`
+	Title     string          `json:"title,omitempty"`
+	Leaf      string          `json:"leaf,omitempty"` // the newest entry
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+	CreatedAt string          `json:"created_at"`
+	UpdatedAt string          `json:"updated_at"`
+}
+
+// Entry is one entry of a session. Message is set if Kind is "message", Data
+// otherwise.
+type Entry struct {
+	ID        string           `json:"id"`
+	Parent    string           `json:"parent,omitempty"`
+	Kind      string           `json:"kind"`
+	RunID     string           `json:"run_id,omitempty"`
+	CreatedAt string           `json:"created_at"`
+	Message   *message.Message `json:"message,omitempty"`
+	Data      json.RawMessage  `json:"data,omitempty"`
+}
+
+// Profile is an agent that runs can be started with.
+type Profile struct {
+	Name        string   `json:"name"`
+	Version     string   `json:"version,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Labels      []string `json:"labels,omitempty"`
+	Model       string   `json:"model,omitempty"` // "provider/model"
+}
+
+// StartRequest starts a run. Only Input is required.
+type StartRequest struct {
+	// Profile is "name" or "name@version"; empty is the server's default.
+	Profile string          `json:"profile,omitempty"`
+	Input   []message.Block `json:"input"`
+	// SessionID continues a session; empty makes a new one.
+	SessionID string `json:"session_id,omitempty"`
+	// Mode is interactive (also "") or autonomous.
+	Mode string `json:"mode,omitempty"`
+	// WhenBusy says what to do if the session has an active run: enqueue
+	// (also ""), reject, steer or interrupt.
+	WhenBusy string `json:"when_busy,omitempty"`
+	// Context is free-form data that the prompt shows to the model.
+	Context json.RawMessage `json:"context,omitempty"`
+	Budget  *Budget         `json:"budget,omitempty"`
+	// Metadata is a JSON object that comes back with the run.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// IdempotencyKey makes a repetition return the first run.
+	IdempotencyKey string `json:"-"`
+}
+
+// Budget lowers a profile's limits for one run. Zero changes nothing.
+type Budget struct {
+	MaxSteps          int `json:"max_steps,omitempty"`
+	MaxToolCalls      int `json:"max_tool_calls,omitempty"`
+	MaxRunTimeSeconds int `json:"max_run_time_seconds,omitempty"`
+	MaxOutputTokens   int `json:"max_output_tokens,omitempty"`
+}
+
+// AnswerRequest answers an interrupt: by its id, or the only open one of a run.
+type AnswerRequest struct {
+	Run       string `json:"-"`
+	Interrupt string `json:"interrupt_id,omitempty"`
+	// Decision is approve or reject; for an uncertain call retry, skip or
+	// done. Empty with an Answer answers a question.
+	Decision string `json:"decision,omitempty"`
+	// Args are amended arguments of an approved call.
+	Args json.RawMessage `json:"args,omitempty"`
+	// Answer is the answer to a question, as JSON.
+	Answer json.RawMessage `json:"answer,omitempty"`
+	Reason string          `json:"reason,omitempty"`
+}
+
+// RunFilter selects runs; zero fields select all.
+type RunFilter struct {
+	SessionID, Status string
+	// Cursor is what the page before gave.
+	Cursor string
+	// Limit is at most 200; 0 means 50.
+	Limit int
+}

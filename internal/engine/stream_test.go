@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"agentd/event"
+)
+
+func delta(s string) event.Event {
+	return event.Event{Type: event.TextDelta, Data: &event.Delta{Text: s}}
+}
+
+func drain(t *testing.T, r *reader) []event.Event {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	events, _, err := r.next(ctx, nil, nil)
+	if err != nil && err != context.Canceled {
+		t.Fatal(err)
+	}
+	return events
+}
+
+func show(events []event.Event) string {
+	s := ""
+	for _, e := range events {
+		if d, ok := e.Data.(*event.Delta); ok {
+			s += fmt.Sprintf("%d:%q ", e.Seq, d.Text)
+		} else {
+			s += fmt.Sprintf("%d:%s ", e.Seq, e.Type)
+		}
+	}
+	return s
+}
+
+// A reply may begin to stream while the commit that opened its step is still
+// under way: its deltas wait for that commit, in order, and none is lost.
+func TestDeltasWaitForTheCommitAheadOfThem(t *testing.T) {
+	s := &stream{}
+	s.start(0)
+	r := s.subscribe(100)
+	first, _ := s.open([]event.Event{{Type: event.StepStarted}})
+	s.publishLive(delta("Hello "))
+	s.publishLive(delta("world"))
+	if got := drain(t, r); len(got) != 0 {
+		t.Fatalf("published ahead of the commit: %s", show(got))
+	}
+	late := s.subscribe(100)
+	s.publish([]*batchEvents{first}, reserve)
+	const want = `1:step_started 7:"Hello " 12:"world" `
+	for name, r := range map[string]*reader{"early": r, "late": late} {
+		if got := show(drain(t, r)); got != want {
+			t.Errorf("%s reader got %s, want %s", name, got, want)
+		}
+	}
+	later := s.subscribe(100)
+	if got := show(drain(t, later)); got != `12:"Hello world" ` {
+		t.Errorf("a reader who comes during the reply gets %s", got)
+	}
+	_, all := s.open([]event.Event{{Type: event.StepCompleted}})
+	if got := show(all); got != `12:"Hello world" 13:step_completed ` {
+		t.Errorf("the next commit contains %s", got)
+	}
+	// Between that commit's start and its end, what was published live is
+	// neither in the store nor live; a reader who comes now gets it all the same.
+	if got := show(drain(t, s.subscribe(100))); got != `12:"Hello world" ` {
+		t.Errorf("a reader who comes during the commit gets %s", got)
+	}
+}
+
+func TestSlowReaderIsDisconnected(t *testing.T) {
+	s := &stream{}
+	s.start(0)
+	s.limit = reserve
+	slow, quick := s.subscribe(3), s.subscribe(100)
+	for range 5 {
+		s.publishLive(delta("x"))
+	}
+	if _, _, err := slow.next(context.Background(), nil, nil); err != ErrSlowReader {
+		t.Errorf("the slow reader got %v", err)
+	}
+	if got := drain(t, quick); len(got) != 5 {
+		t.Errorf("the quick reader got %s", show(got))
+	}
+}
+
+func TestNumbersBeyondTheReserveAreNotPublished(t *testing.T) {
+	s := &stream{}
+	s.start(0)
+	s.limit = 3
+	r := s.subscribe(100)
+	s.publishLive(delta("abc"))
+	s.publishLive(delta("d"))
+	if got := show(drain(t, r)); got != `3:"abc" ` {
+		t.Errorf("got %s", got)
+	}
+}

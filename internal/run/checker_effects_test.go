@@ -1,0 +1,169 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What the checker holds effects to: ids, order, and what may start at all.
+
+func (c *checker) effect(before State, in Input, e Effect) {
+	_, aborted := in.(Aborted)
+	if _, stop := e.(StopEffects); c.s.Status.Ended() && !(aborted && stop) {
+		c.fail(3, "%s %+v starts as the run ends", e.EffectKind(), e)
+	}
+	open := func(what string) {
+		if _, twice := c.open[what]; twice {
+			c.fail(4, "%s is opened twice", what)
+		}
+		c.open[what] = e
+	}
+	reserved := func(id string) {
+		if _, written := c.entries[id]; written || !strings.HasPrefix(id, c.s.EntryBase) || id >= c.nextID() {
+			c.fail(6, "%s has the entry %q, which is not reserved", e.EffectKind(), id)
+		}
+	}
+	switch e := e.(type) {
+	case CallModel:
+		c.startsWork(before, in, "a model call starts")
+		if c.s.Model == nil || c.s.Model.Entry != e.Entry || c.s.Step != e.Step || c.s.Model.Index != e.Index || e.Index >= max(1, c.settings.Models) {
+			c.fail(6, "%+v is not the model call of the state", e)
+		}
+		reserved(e.Entry)
+		if before.Step != c.s.Step {
+			c.compactions = map[string]bool{}
+			c.checkBatch()
+		}
+		open("model")
+	case Compact:
+		c.startsWork(before, in, "a compaction starts")
+		reserved(e.Entry)
+		c.compactions[e.Entry] = true
+		if len(c.compactions) > 1 {
+			c.fail(13, "two compactions for one reply")
+		}
+		open("compact")
+	case Judge:
+		c.mayRun(e.CallID)
+		open("judge " + e.CallID)
+	case CallTool:
+		c.startsWork(before, in, "call "+e.CallID+" starts")
+		c.starts(in, e.CallID)
+		open("call " + e.CallID)
+		c.checkCallTool(e)
+	case SpawnChild:
+		c.startsWork(before, in, "child "+e.Child+" starts")
+		c.starts(in, e.CallID)
+		open("call " + e.CallID)
+		call := fmt.Sprint(e.Step, e.CallID)
+		if have, ok := c.children[call]; e.Child == "" || ok && have != e.Child {
+			c.fail(6, "the child of %s was %q and is %q", call, have, e.Child)
+		}
+		for other, child := range c.children {
+			if child == e.Child && other != call {
+				c.fail(6, "%s and %s share the child %s", call, other, child)
+			}
+		}
+		c.children[call] = e.Child
+		if e.Interrupt != c.amended[e.CallID] {
+			c.fail(6, "child of %s starts with the arguments of %q, amended in %q", e.CallID, e.Interrupt, c.amended[e.CallID])
+		}
+	case Sleep:
+		c.timers[e.ID] = e.Until
+	case StopEffects:
+		if len(c.open) == 0 && !aborted {
+			c.fail(4, "nothing is open to be stopped")
+		}
+	default:
+		c.fail(1, "unknown effect %T", e)
+	}
+	if call := c.callOf(e); call != "" {
+		i := c.s.callIndex(call)
+		if i < 0 {
+			c.fail(6, "%s of a call that the state does not have: %s", e.EffectKind(), call)
+		}
+		reserved(c.s.Calls[i].Entry)
+	}
+}
+
+func (c *checker) callOf(e Effect) string {
+	switch e := e.(type) {
+	case Judge:
+		return e.CallID
+	case CallTool:
+		return e.CallID
+	case SpawnChild:
+		return e.CallID
+	}
+	return ""
+}
+
+func (s *State) callIndex(id string) int {
+	return slices.IndexFunc(s.Calls, func(c Call) bool { return c.ID == id })
+}
+
+func (c *checker) mayRun(id string) {
+	if c.cut {
+		c.fail(7, "call %s of a reply that was cut", id)
+	}
+	if _, done := c.results[id]; done {
+		c.fail(5, "call %s has its result and is started", id)
+	}
+}
+
+// starts checks what holds for tools and children alike (7, 8).
+func (c *checker) starts(in Input, id string) {
+	c.mayRun(id)
+	sequential := c.settings.Sequential
+	for _, other := range c.batch {
+		v, ok := c.verdicts[other]
+		if !ok {
+			c.fail(8, "call %s starts before the verdict on %s", id, other)
+		}
+		sequential = sequential || v.Sequential
+	}
+	v := c.verdicts[id]
+	if v.Decision == Deny || v.ToolKind == "client" {
+		c.fail(8, "call %s starts, its verdict is %+v", id, v)
+	}
+	for _, call := range c.interrupts {
+		if call == id {
+			c.fail(8, "call %s starts while a person is asked about it", id)
+		}
+	}
+	if sequential {
+		for what := range c.open {
+			if strings.HasPrefix(what, "call ") {
+				c.fail(8, "call %s starts beside %s in a sequential batch", id, what)
+			}
+		}
+	}
+}
+
+// checkCallTool holds once calls to one start (11) and keys to one call.
+func (c *checker) checkCallTool(e CallTool) {
+	v := c.verdicts[e.CallID]
+	want := v.Effect
+	if want != "read" && want != "idempotent" {
+		want = "once"
+	}
+	if e.Effect != want {
+		c.fail(11, "call %s starts as %q, it was declared %q", e.CallID, e.Effect, v.Effect)
+	}
+	if want == "once" && c.started[e.CallID] {
+		c.fail(11, "once call %s starts again without a person's word", e.CallID)
+	}
+	c.started[e.CallID] = true
+	call := fmt.Sprint(e.Step, " ", e.CallID)
+	if have, ok := c.keys[e.Key]; ok && have != call {
+		c.fail(11, "key %s stands for %s and %s", e.Key, have, call)
+	}
+	c.keys[e.Key] = call
+	if e.Key != fmt.Sprintf("r1/%d/%s", e.Step, e.CallID) || e.Step != c.s.Step {
+		c.fail(11, "key %s of step %d, call %s", e.Key, e.Step, e.CallID)
+	}
+	if e.Interrupt != c.amended[e.CallID] {
+		c.fail(11, "call %s starts with the arguments of %q, amended in %q", e.CallID, e.Interrupt, c.amended[e.CallID])
+	}
+}

@@ -1,0 +1,608 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agentd/event"
+	"agentd/internal/engine"
+	"agentd/internal/server"
+	"agentd/message"
+)
+
+var update = flag.Bool("update", false, "write the transcripts in testdata anew")
+
+func say(r *fakeRun, words ...string) {
+	for _, w := range words {
+		r.emit(event.TextDelta, &event.Delta{Text: w})
+	}
+}
+
+func step(r *fakeRun, toolCalls int, words ...string) {
+	r.emit(event.StepStarted, &event.Step{})
+	say(r, words...)
+	r.emit(event.StepCompleted, &event.Step{ToolCalls: toolCalls})
+}
+
+// chats are the transcripts: how a run is played, what the client asks.
+var chats = []struct {
+	name string
+	play func(*fakeRun)
+	// body is the request without model and messages.
+	body string
+}{
+	{"text", func(r *fakeRun) { step(r, 0, "Hel", "lo \"you\"\n"); r.end(event.RunCompleted, "stop", "", nil) }, ``},
+	{"usage", func(r *fakeRun) { step(r, 0, "Hi"); r.end(event.RunCompleted, "stop", "", nil) }, `,"stream_options":{"include_usage":true}`},
+	{"thinking", func(r *fakeRun) {
+		r.emit(event.StepStarted, &event.Step{})
+		r.emit(event.ThinkingDelta, &event.Delta{Text: "Hm."})
+		say(r, "Yes.")
+		r.end(event.RunCompleted, "stop", "", nil)
+	}, ``},
+	{"server tools", func(r *fakeRun) {
+		step(r, 1, "Let me ", "look.")
+		r.emit(event.ToolStarted, &event.Tool{ToolCallID: "c1", Name: "look"})
+		r.emit(event.ToolCompleted, &event.Tool{ToolCallID: "c1", Name: "look", Result: "a cat"})
+		step(r, 1)
+		step(r, 0, "It is ", "a cat.")
+		r.end(event.RunCompleted, "stop", "It is a cat.", nil)
+	}, ``},
+	{"client tools", func(r *fakeRun) {
+		step(r, 2, "I need the weather.")
+		r.mu.Lock()
+		r.view.ToolCalls = []message.Block{message.Call("c1", "weather", json.RawMessage(`{"city":"Oslo"}`)), message.Call("c2", "weather", nil)}
+		r.mu.Unlock()
+		r.end(event.RunCompleted, "client_tool_calls", "", nil)
+	}, `,"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object"}}}]`},
+	{"length", func(r *fakeRun) { step(r, 0, "Once upon"); r.end(event.RunCompleted, "length", "", nil) }, `,"max_tokens":2`},
+	{"limit", func(r *fakeRun) { step(r, 1, "Looking."); r.end(event.RunCompleted, "max_steps", "", nil) }, ``},
+	{"limit without a word", func(r *fakeRun) { step(r, 1); r.end(event.RunCompleted, "max_tool_calls", "", nil) }, ``},
+	{"not streamed by the model", func(r *fakeRun) {
+		step(r, 0, "The ans")
+		r.emit(event.FinalText, &event.Text{Text: "The answer."})
+		r.end(event.RunCompleted, "stop", "The answer.", nil)
+	}, ``},
+	{"only an output", func(r *fakeRun) { r.end(event.RunCompleted, "stop", "All done.", nil) }, ``},
+	{"approval", func(r *fakeRun) {
+		step(r, 1, "I will delete x.")
+		r.ask(r.view.ID+".i1", "approval", "May I delete x?", true)
+	}, ``},
+	{"two people", func(r *fakeRun) {
+		step(r, 3)
+		r.ask(r.view.ID+".i1", "question", "Which one?", false)
+		r.ask(r.view.ID+".i2", "uncertain", "It may have happened.", false)
+		r.mu.Lock()
+		r.view.Status = "paused_checkpoint"
+		r.mu.Unlock()
+		r.emit(event.ToolCompleted, &event.Tool{ToolCallID: "c3", Name: "look"})
+	}, ``},
+	{"answered before", func(r *fakeRun) {
+		step(r, 1)
+		r.ask(r.view.ID+".i1", "approval", "May I?", false)
+		r.mu.Lock()
+		answered := *r.view.Interrupts[0]
+		answered.Status = "answered"
+		r.view.Interrupts = []*engine.InterruptView{&answered}
+		r.mu.Unlock()
+		r.emit(event.CheckpointResolved, &event.Checkpoint{InterruptID: r.view.ID + ".i1"})
+		step(r, 0, "Done.")
+		r.end(event.RunCompleted, "stop", "", nil)
+	}, ``},
+	{"retry", func(r *fakeRun) {
+		r.emit(event.StepStarted, &event.Step{})
+		say(r, "The answer is for")
+		r.emit(event.ModelRetry, &event.Retry{Attempt: 2, Class: "truncated"})
+		say(r, "The answer is 42.")
+		r.end(event.RunCompleted, "stop", "", nil)
+	}, ``},
+	{"retry before a word", func(r *fakeRun) {
+		r.emit(event.StepStarted, &event.Step{})
+		r.emit(event.ModelRetry, &event.Retry{Attempt: 2, Class: "overloaded"})
+		say(r, "42.")
+		r.end(event.RunCompleted, "stop", "", nil)
+	}, ``},
+	{"restart between steps", func(r *fakeRun) {
+		step(r, 1, "Looking.")
+		r.emit(event.RunResumed, &event.Resumed{Reason: "restart"})
+		step(r, 0, "Found.")
+		r.end(event.RunCompleted, "stop", "", nil)
+	}, ``},
+	{"failed", func(r *fakeRun) {
+		r.emit(event.StepStarted, &event.Step{})
+		r.end(event.RunFailed, "model_error", "", &event.Error{Kind: "rate_limited", Message: "openai (m): too many requests"})
+	}, ``},
+	{"failed after a word", func(r *fakeRun) {
+		step(r, 1, "I look.")
+		r.end(event.RunFailed, "tool_failed", "", &event.Error{Kind: "tool_failed", Message: "a tool call failed", Hint: "Look at the events"})
+	}, `,"stream_options":{"include_usage":true}`},
+	{"internal fault", func(r *fakeRun) {
+		r.end(event.RunFailed, "internal", "", &event.Error{Kind: "internal", Message: "row 7 of table secrets is broken"})
+	}, ``},
+	{"internal fault after a word", func(r *fakeRun) {
+		step(r, 1, "I look.")
+		r.end(event.RunFailed, "internal", "", &event.Error{Kind: "internal", Message: "row 7 of table secrets is broken"})
+	}, ``},
+	{"refused", func(r *fakeRun) {
+		r.end(event.RunFailed, "model_error", "", &event.Error{Kind: "refused", Message: "the provider refused"})
+	}, ``},
+	{"refused after a word", func(r *fakeRun) {
+		step(r, 0, "Well,")
+		r.end(event.RunFailed, "model_error", "", &event.Error{Kind: "refused", Message: "the provider refused"})
+	}, ``},
+	{"cancelled", func(r *fakeRun) { r.end(event.RunCancelled, "cancelled", "", nil) }, ``},
+	{"cancelled after a word", func(r *fakeRun) { step(r, 0, "Well,"); r.end(event.RunCancelled, "cancelled", "", nil) }, ``},
+	{"JSON", func(r *fakeRun) {
+		step(r, 1, "I look at it.")
+		step(r, 0, `{"animal":`, `"cat"}`)
+		r.emit(event.FinalText, &event.Text{Text: `{"animal":"cat"}`})
+		r.end(event.RunCompleted, "stop", "", nil)
+	}, `,"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object"}}}`},
+}
+
+func TestChatTranscripts(t *testing.T) {
+	for _, c := range chats {
+		t.Run(c.name, func(t *testing.T) {
+			a := start(t, &server.Options{Now: func() time.Time { return time.Unix(1_767_323_045, 0) }})
+			a.e.script("agent", func(r *fakeRun) {
+				// Failures before the first word are HTTP errors only if
+				// nothing was sent: let it be known from the start.
+				c.play(r)
+			})
+			var log bytes.Buffer
+			for _, stream := range []bool{false, true} {
+				body := fmt.Sprintf(`{"model":"agent","messages":[{"role":"user","content":"go"}],"stream":%v%s}`, stream, c.body)
+				r := a.do("POST", "/v1/chat/completions", body, "X-Request-Id: req")
+				fmt.Fprintf(&log, "POST /v1/chat/completions\n%s\n\n%d %s\n", body, r.status, r.header.Get("Content-Type"))
+				for _, h := range []string{"X-Agentd-Run-Id", "X-Agentd-Session-Id", "X-Should-Retry"} {
+					if v := r.header.Get(h); v != "" {
+						fmt.Fprintf(&log, "%s: %s\n", h, v)
+					}
+				}
+				fmt.Fprintf(&log, "\n%s\n", r.body)
+				a.doc.openai(t, r)
+			}
+			file := filepath.Join("testdata", "chat", strings.ReplaceAll(c.name, " ", "_")+".txt")
+			if *update {
+				if err := os.WriteFile(file, log.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatalf("%v: run go test -update", err)
+			}
+			if !bytes.Equal(want, log.Bytes()) {
+				t.Errorf("%s differs. Got:\n%s\nWant:\n%s", file, log.Bytes(), want)
+			}
+			select {
+			case c := <-a.e.cancelled:
+				t.Errorf("a run whose answer was read to its end was cancelled: %s", c)
+			default:
+			}
+		})
+	}
+}
+
+// TestChatWaitsForASubagentsPerson: the interrupt belongs to a run below.
+func TestChatWaitsForASubagentsPerson(t *testing.T) {
+	a := start(t, nil)
+	a.e.script("child", func(r *fakeRun) { r.ask("i9", "approval", "May the child?", true) })
+	a.e.script("parent", func(r *fakeRun) {
+		child, err := r.e.Start(r.ctx, engine.StartRequest{Profile: "child", Input: []message.Block{message.Text("x")}})
+		if err != nil {
+			t.Error(err)
+		}
+		c := r.e.wait(child.ID)
+		for range r.e.Watch(r.ctx, engine.Ref{ID: child.ID}, 0) {
+			if c.get().Status == "paused_checkpoint" {
+				break
+			}
+		}
+		r.emit(event.CheckpointRequired, &event.Checkpoint{InterruptID: "i9", RunID: child.ID})
+	})
+	r := a.do("POST", "/v1/chat/completions", `{"model":"parent","messages":[{"role":"user","content":"go"}]}`)
+	if !strings.Contains(string(r.body), "May the child?") || !strings.Contains(string(r.body), "POST /runs/r2/input") {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
+func TestChatRequestBecomesARun(t *testing.T) {
+	a := start(t, nil)
+	r := a.do("POST", "/v1/chat/completions", `{"model":"echo@1.0.0","messages":[
+		{"role":"system","content":"Be brief."},{"role":"developer","content":[{"type":"text","text":"Be kind."}]},
+		{"role":"user","content":"What is this?"},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"c2","type":"function","function":{"name":"look","arguments":"oops"}}]},
+		{"role":"tool","tool_call_id":"c1","content":"a cat"},{"role":"tool","tool_call_id":"c2","content":""},
+		{"role":"assistant","content":"A cat."},
+		{"role":"user","content":[{"type":"text","text":"And this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}],
+		"temperature":0.5,"top_p":0.9,"stop":["END"],"max_tokens":5,"max_completion_tokens":7,"reasoning_effort":"low","seed":1,"presence_penalty":0.5,"frequency_penalty":0,
+		"tools":[{"type":"function","function":{"name":"look","description":"d"}}],"tool_choice":{"type":"function","function":{"name":"look"}},
+		"user":"u1","metadata":{"chat":"7"},"response_format":{"type":"json_object"},"parallel_tool_calls":true,"store":false,"x_unknown":{"a":1}}`)
+	if r.status != 200 || r.header.Get("X-Agentd-Ignored") != "seed, presence_penalty" {
+		t.Fatalf("%d %v %s", r.status, r.header, r.body)
+	}
+	got := a.e.lastStart()
+	raw, err := json.MarshalIndent(got, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "chat_request.json", raw)
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v: run go test -update", err)
+	}
+	if !bytes.Equal(want, got) {
+		t.Errorf("%s differs. Got:\n%s\nWant:\n%s", file, got, want)
+	}
+}
+
+func TestChatBadRequests(t *testing.T) {
+	a := start(t, nil)
+	user := `"messages":[{"role":"user","content":"x"}]`
+	for _, c := range []struct {
+		body, param, code string
+		// free: the schema can not say it.
+		free bool
+	}{
+		{`{"messages":[{"role":"user","content":"x"}]}`, "model", "missing_required_parameter", true},
+		{`{"model":"echo"}`, "messages", "invalid_value", false},
+		{`{"model":"echo","messages":[]}`, "messages", "invalid_value", false},
+		{`{"model":"echo","messages":"x"}`, "messages", "invalid_value", false},
+		{`{"model":5,` + user + `}`, "model", "invalid_value", false},
+		{`{"model":"echo","messages":[{"role":"system","content":"x"}]}`, "messages", "invalid_value", true},
+		{`{"model":"echo","messages":[{"role":"robot","content":"x"}]}`, "messages[0].role", "invalid_value", false},
+		{`{"model":"echo","messages":[{"role":"function","content":"x"}]}`, "messages[0].role", "unsupported_parameter", false},
+		{`{"model":"echo","messages":[{"role":"user"}]}`, "messages[0].content", "invalid_value", true},
+		{`{"model":"echo","messages":[{"role":"user","content":""}]}`, "messages[0].content", "invalid_value", true},
+		{`{"model":"echo","messages":[{"role":"user","content":7}]}`, "messages[0].content", "invalid_value", false},
+		{`{"model":"echo","messages":[{"role":"user","content":[{"type":"input_audio"}]}]}`, "messages[0].content[0].type", "unsupported_parameter", true},
+		{`{"model":"echo","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/y.png"}}]}]}`, "messages[0].content[0].image_url.url", "unsupported_parameter", true},
+		{`{"model":"echo","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,***"}}]}]}`, "messages[0].content[0].image_url.url", "invalid_value", true},
+		{`{"model":"echo","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:text/html;base64,AAAA"}}]}]}`, "messages[0].content[0].image_url.url", "invalid_value", true},
+		{`{"model":"echo","messages":[{"role":"system","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`, "messages[0].content[0]", "invalid_value", true},
+		{`{"model":"echo","messages":[{"role":"user","content":"x"},{"role":"tool","tool_call_id":"c","content":"x"}]}`, "messages[1].tool_call_id", "invalid_value", true},
+		{`{"model":"echo","messages":[{"role":"assistant","tool_calls":[{"type":"function"}]}]}`, "messages[0].tool_calls[0]", "invalid_value", true},
+		{`{"model":"echo",` + user + `,"n":2}`, "n", "unsupported_parameter", false},
+		{`{"model":"echo",` + user + `,"logprobs":true}`, "logprobs", "unsupported_parameter", false},
+		{`{"model":"echo",` + user + `,"top_logprobs":2}`, "top_logprobs", "unsupported_parameter", false},
+		{`{"model":"echo",` + user + `,"logit_bias":{"5":1}}`, "logit_bias", "unsupported_parameter", false},
+		{`{"model":"echo",` + user + `,"modalities":["text","audio"]}`, "modalities", "unsupported_parameter", false},
+		{`{"model":"echo",` + user + `,"audio":{}}`, "audio", "unsupported_parameter", false},
+		{`{"model":"echo",` + user + `,"functions":[]}`, "functions", "unsupported_parameter", false},
+		{`{"model":"echo",` + user + `,"function_call":"auto"}`, "function_call", "unsupported_parameter", false},
+		{`{"model":"echo",` + user + `,"web_search_options":{}}`, "web_search_options", "unsupported_parameter", false},
+		{`{"model":"echo",` + user + `,"temperature":3}`, "temperature", "invalid_value", false},
+		{`{"model":"echo",` + user + `,"temperature":"hot"}`, "temperature", "invalid_value", false},
+		{`{"model":"echo",` + user + `,"top_p":-0.1}`, "top_p", "invalid_value", false},
+		{`{"model":"echo",` + user + `,"max_tokens":0}`, "max_tokens", "invalid_value", false},
+		{`{"model":"echo",` + user + `,"max_completion_tokens":-1}`, "max_completion_tokens", "invalid_value", false},
+		{`{"model":"echo",` + user + `,"stop":5}`, "stop", "invalid_value", false},
+		{`{"model":"echo",` + user + `,"stop":[""]}`, "stop", "invalid_value", false},
+		{`{"model":"echo",` + user + `,"stop":["1","2","3","4","5","6","7","8","9","10","11","12","13","14","15","16","17"]}`, "stop", "invalid_value", false},
+		{`{"model":"echo",` + user + `,"reasoning_effort":"extreme"}`, "reasoning_effort", "invalid_value", false},
+		{`{"model":"echo",` + user + `,"response_format":{"type":"xml"}}`, "response_format.type", "invalid_value", false},
+		{`{"model":"echo",` + user + `,"response_format":{"type":"json_schema"}}`, "response_format.json_schema.schema", "invalid_value", true},
+		{`{"model":"echo",` + user + `,"tools":[{"type":"custom"}]}`, "tools[0].type", "unsupported_parameter", false},
+		{`{"model":"echo",` + user + `,"tools":[{"type":"function","function":{"name":"a b"}}]}`, "tools[0].function.name", "invalid_value", false},
+		{`{"model":"echo",` + user + `,"tools":[{"type":"function","function":{"name":"a"}},{"type":"function","function":{"name":"a"}}]}`, "tools[1].function.name", "invalid_value", true},
+		{`{"model":"echo",` + user + `,"tools":[{"type":"function","function":{"name":"a","parameters":[]}}]}`, "tools[0].function.parameters", "invalid_value", false},
+		{`{"model":"echo",` + user + `,"tool_choice":"maybe"}`, "tool_choice", "invalid_value", true},
+		{`{"model":"echo",` + user + `,"tool_choice":{"type":"allowed_tools"}}`, "tool_choice", "unsupported_parameter", true},
+		{`{"model":"echo",` + user + `,"tool_choice":{"type":"function","function":{"name":"a"}}}`, "tool_choice", "invalid_value", true},
+		{`{"model":"echo",` + user + `,"metadata":"x"}`, "metadata", "invalid_value", false},
+		{`{"model":"echo",` + user, "", "invalid_value", true},
+		{``, "", "invalid_value", true},
+	} {
+		r := a.do("POST", "/v1/chat/completions", c.body)
+		var got struct {
+			Error struct{ Message, Type, Param, Code string }
+		}
+		if err := json.Unmarshal(r.body, &got); err != nil {
+			t.Fatal(err)
+		}
+		if r.status != 400 || got.Error.Param != c.param || got.Error.Code != c.code || got.Error.Type != "invalid_request_error" || got.Error.Message == "" {
+			t.Errorf("%s\n%d %s", c.body, r.status, r.body)
+		}
+		a.doc.openai(t, r)
+		if !c.free && a.request("POST", "/v1/chat/completions", c.body) == nil {
+			t.Errorf("the document's schema accepts %s", c.body)
+		}
+	}
+	if len(a.e.started) != 0 {
+		t.Errorf("%d runs were started", len(a.e.started))
+	}
+}
+
+func TestModels(t *testing.T) {
+	a := start(t, nil)
+	r := a.do("GET", "/v1/models", "")
+	a.doc.openai(t, r)
+	if data := r.json(t)["data"].([]any); len(data) != 3 {
+		t.Errorf("%s", r.body)
+	}
+	for id, status := range map[string]int{"echo": 200, "echo@1.0.0": 200, "agentd-task": 200, "echo@2": 404, "nope": 404} {
+		r := a.do("GET", "/v1/models/"+id, "")
+		a.doc.openai(t, r)
+		if r.status != status {
+			t.Errorf("%s: %d", id, r.status)
+		}
+	}
+	if r := a.do("GET", "/v1/nope", ""); r.status != 404 || !strings.Contains(string(r.body), `"type":"invalid_request_error"`) {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
+func TestUnknownModel(t *testing.T) {
+	ask := `{"model":"gpt-x","messages":[{"role":"user","content":"hi"}]}`
+	a := start(t, nil)
+	if r := a.do("POST", "/v1/chat/completions", ask); r.status != 404 || !strings.Contains(string(r.body), `"code":"model_not_found"`) {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	a = start(t, &server.Options{DefaultProfile: "echo"})
+	if r := a.do("POST", "/v1/chat/completions", ask); r.status != 200 || r.json(t)["model"] != "echo" {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if r := a.do("POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"hi"}]}`); r.status != 200 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	a = start(t, &server.Options{DefaultProfile: "gone"})
+	if r := a.do("POST", "/v1/chat/completions", ask); r.status != 404 || !strings.Contains(string(r.body), "gone") {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
+func TestTasks(t *testing.T) {
+	title := "### Task:\nGenerate a concise, 3-5 word title.\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>"
+	for _, c := range []struct {
+		name, model, prompt, header string
+		stream                      bool
+		task                        bool
+	}{
+		{"header", "manual", "hi", "title_generation", false, true},
+		{"header, streamed", "manual", "hi", "query_generation", true, true},
+		{"header not filled in", "echo", "hi", "{{TASK}}", false, false},
+		{"header empty", "echo", "hi", "", false, false},
+		{"model", "agentd-task", "hi", "", false, true},
+		{"title template", "manual", title, "", false, true},
+		{"title template, streamed", "echo", title, "", true, false},
+		{"autocomplete template", "manual", "### Task:\nYou are an autocompletion system.\n### Context:\n<chat_history>\n</chat_history>", "", false, true},
+		{"emoji template", "manual", "Your task is to reflect the speaker's likely facial expression through a fitting emoji. Interpret", "", false, true},
+		{"documents are a conversation", "echo", "### Task:\nRespond to the user query using the provided context.\n<context>\n</context>\nhi", "", false, false},
+		{"a person's task", "echo", "### Task: write a poem", "", false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := start(t, &server.Options{TaskProfile: "echo"})
+			body, err := json.Marshal(map[string]any{"model": c.model, "stream": c.stream, "max_tokens": 4, "messages": []any{map[string]any{"role": "user", "content": c.prompt}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := a.do("POST", "/v1/chat/completions", string(body), "X-Agentd-Task: "+c.header)
+			if r.status != 200 {
+				t.Fatalf("%d %s", r.status, r.body)
+			}
+			got := a.e.lastStart()
+			if got.Profile != "echo" || got.Overrides.NoTools != c.task || got.Ephemeral != c.task || got.Overrides.MaxOutputTokens != 4 {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	// Without a task profile the asked one answers, without its tools.
+	a := start(t, nil)
+	a.do("POST", "/v1/chat/completions", `{"model":"echo","messages":[{"role":"user","content":"hi"}]}`, "X-Agentd-Task: tags_generation")
+	if got := a.e.lastStart(); got.Profile != "echo" || !got.Overrides.NoTools {
+		t.Errorf("%+v", got)
+	}
+	a.do("POST", "/v1/chat/completions", `{"model":"agentd-task","messages":[{"role":"user","content":"hi"}]}`)
+	if got := a.e.lastStart(); got.Profile != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// chatUntil streams a chat to its first text and gives the means to hang up.
+func (a *api) chatUntil(headers ...string) (hangUp func()) {
+	a.t.Helper()
+	ctx, cancel := context.WithCancel(a.t.Context())
+	req, err := http.NewRequestWithContext(ctx, "POST", a.ts.URL+"/v1/chat/completions", strings.NewReader(`{"model":"slow","stream":true,"messages":[{"role":"user","content":"x"}]}`))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := a.ts.Client().Do(req)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	r := bufio.NewReader(resp.Body)
+	for {
+		f, err := readFrame(r)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		if strings.Contains(f.data, "begun") {
+			break
+		}
+	}
+	return func() { cancel(); _ = resp.Body.Close() }
+}
+
+func TestDisconnectCancels(t *testing.T) {
+	a := start(t, nil)
+	a.e.script("slow", func(r *fakeRun) { step(r, 0, "begun") })
+	a.chatUntil()()
+	if got := <-a.e.cancelled; got != "r1: the client disconnected" {
+		t.Errorf("%q", got)
+	}
+	// The same for an answer that is not streamed.
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "POST", a.ts.URL+"/v1/chat/completions", strings.NewReader(`{"model":"manual","messages":[{"role":"user","content":"x"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 1)
+	go func() { _, err := a.ts.Client().Do(req); failed <- err }()
+	a.e.wait("r2")
+	cancel()
+	if err := <-failed; err == nil {
+		t.Error("the request was not ended")
+	}
+	if got := <-a.e.cancelled; got != "r2: the client disconnected" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestRetryJoinsTheRun: with an Idempotency-Key a run survives its client for a
+// while, and the retry gets the whole answer.
+func TestRetryJoinsTheRun(t *testing.T) {
+	a := start(t, &server.Options{RejoinWindow: time.Hour})
+	a.e.script("slow", func(r *fakeRun) { step(r, 0, "begun") })
+	a.chatUntil("Idempotency-Key: k")()
+	hangUp := a.chatUntil("Idempotency-Key: k") // joins, from the beginning
+	if n := len(a.e.started); n != 1 {
+		t.Errorf("%d runs", n)
+	}
+	done := make(chan *reply)
+	b := *a
+	go func() {
+		done <- b.do("POST", "/v1/chat/completions", `{"model":"slow","stream":true,"messages":[{"role":"user","content":"x"}]}`, "Idempotency-Key: k")
+	}()
+	hangUp() // the other one still reads
+	run := a.e.wait("r1")
+	say(run, " and done")
+	run.end(event.RunCompleted, "stop", "", nil)
+	if r := <-done; !strings.Contains(string(r.body), "begun") || !strings.Contains(string(r.body), "and done") || !strings.Contains(string(r.body), "[DONE]") {
+		t.Errorf("%s", r.body)
+	}
+	if r := a.do("POST", "/v1/chat/completions", `{"model":"slow","messages":[{"role":"user","content":"y"}]}`, "Idempotency-Key: k"); r.status != 409 {
+		t.Errorf("another request under the key: %d %s", r.status, r.body)
+	}
+	select {
+	case c := <-a.e.cancelled:
+		t.Errorf("cancelled: %s", c)
+	default:
+	}
+}
+
+func TestNobodyCameBack(t *testing.T) {
+	a := start(t, &server.Options{RejoinWindow: time.Millisecond})
+	a.e.script("slow", func(r *fakeRun) { step(r, 0, "begun") })
+	a.chatUntil("Idempotency-Key: k")()
+	if got := <-a.e.cancelled; got != "r1: the client disconnected" {
+		t.Errorf("%q", got)
+	}
+}
+
+// pipe is a response writer in memory, for tests with a clock of their own.
+type pipe struct {
+	header http.Header
+	status int
+	got    chan string
+}
+
+func newPipe() *pipe { return &pipe{header: http.Header{}, got: make(chan string, 100)} }
+
+func (p *pipe) Header() http.Header  { return p.header }
+func (p *pipe) WriteHeader(code int) { p.status = code }
+func (p *pipe) Flush()               {}
+func (p *pipe) Write(b []byte) (int, error) {
+	p.got <- string(b)
+	return len(b), nil
+}
+
+func TestHeartbeats(t *testing.T) {
+	for _, c := range []struct{ name, method, path, body, first string }{
+		{"native", "GET", "/runs/r1/events", "", "retry: 2000\n\n"},
+		{"chat", "POST", "/v1/chat/completions", `{"model":"manual","stream":true,"messages":[{"role":"user","content":"x"}]}`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newFake()
+				h := server.New(e, nil).Handler()
+				if c.method == "GET" {
+					if _, err := e.Start(t.Context(), engine.StartRequest{Profile: "manual", Input: []message.Block{message.Text("x")}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				req, err := http.NewRequestWithContext(ctx, c.method, "http://localhost"+c.path, strings.NewReader(c.body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := newPipe()
+				done := make(chan struct{})
+				go func() { h.ServeHTTP(p, req); close(done) }()
+				begin := time.Now()
+				expect := func(want string, after time.Duration) {
+					t.Helper()
+					if got := <-p.got; got != want || time.Since(begin) != after {
+						t.Errorf("%q after %s, want %q after %s", got, time.Since(begin), want, after)
+					}
+				}
+				if c.first != "" {
+					synctest.Wait()
+					for len(p.got) > 0 {
+						<-p.got
+					}
+				}
+				expect(": keepalive\n\n", 15*time.Second)
+				expect(": keepalive\n\n", 30*time.Second)
+				time.Sleep(10 * time.Second) // of the test's own clock
+				e.wait("r1").emit(event.TextDelta, &event.Delta{Text: "word"})
+				if got := <-p.got; !strings.Contains(got, "word") {
+					t.Errorf("%q", got)
+				}
+				expect(": keepalive\n\n", 55*time.Second) // 15 seconds after the word
+				if p.status != 200 || p.header.Get("Content-Type") != "text/event-stream" {
+					t.Errorf("%d %v", p.status, p.header)
+				}
+				cancel()
+				<-done
+			})
+		})
+	}
+}
+
+// TestFailureAfterAHeartbeat: the status is out, no word was said.
+func TestFailureAfterAHeartbeat(t *testing.T) {
+	for kind, want := range map[string]string{"overloaded": `"content":"[The agent stopped: busy (run r1)]"`, "internal": `data: {"error":{"message":"internal error`} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newFake()
+			h := server.New(e, nil).Handler()
+			req, err := http.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/chat/completions", strings.NewReader(`{"model":"manual","stream":true,"messages":[{"role":"user","content":"x"}]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newPipe()
+			done := make(chan struct{})
+			go func() { h.ServeHTTP(p, req); close(done) }()
+			<-p.got // a heartbeat
+			e.wait("r1").end(event.RunFailed, "model_error", "", &event.Error{Kind: kind, Message: "busy"})
+			<-done
+			if got := <-p.got; !strings.Contains(got, want) || !strings.Contains(got, `"role":"assistant"`) || !strings.HasSuffix(got, "data: [DONE]\n\n") {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package sim_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"agentd/internal/sim"
+	"agentd/message"
+	"agentd/model"
+	"agentd/model/anthropic"
+	"agentd/model/openai"
+	"agentd/model/script"
+)
+
+// providers are agentd's own clients of a simulator that plays the script, and
+// the script in process.
+func providers(t *testing.T, src string) map[string]model.Provider {
+	t.Helper()
+	s, err := script.Parse("test.yaml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(sim.New(sim.Options{Scripts: []*script.Script{s}}))
+	t.Cleanup(srv.Close)
+	key := func(context.Context) (string, error) { return "test", nil }
+	oai, err := openai.New(openai.Config{BaseURL: srv.URL + "/v1", Credential: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ant, err := anthropic.New(anthropic.Config{BaseURL: srv.URL, Credential: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]model.Provider{"openai": oai, "anthropic": ant, "script": script.New(s, nil)}
+}
+
+func request() *model.Request {
+	return &model.Request{Model: "m", MaxTokens: 500, System: []model.SystemPart{{Text: "be brief", Cache: true}}, CacheLast: true,
+		Messages: []message.Message{message.User("hi")},
+		Tools:    []model.ToolSpec{{Name: "a", Description: "does", Schema: json.RawMessage(`{"type":"object"}`)}}}
+}
+
+// A loop of a tool gives the same conversation over both wires as in process.
+func TestAdaptersLoop(t *testing.T) {
+	for name, p := range providers(t, `
+latency: {size: 3}
+turns:
+- thinking: "Hm… let me see."
+  text: I will look.
+  tool_calls: [{name: a, arguments: {k: "v\n\"€"}}, {name: a}]
+- text: "{{range .Results}}{{.Name}}:{{.Text}} {{end}}"
+`) {
+		t.Run(name, func(t *testing.T) {
+			req := request()
+			text := ""
+			m, err := p.Generate(t.Context(), req, func(e model.StreamEvent) {
+				if e.Type == model.StreamTextDelta {
+					text += e.Delta
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls := m.ToolCalls()
+			if m.StopReason != message.StopToolUse || m.Text() != "I will look." || text != m.Text() || len(m.Content) != 4 ||
+				m.Content[0].Text != "Hm… let me see." || len(calls) != 2 || string(calls[0].Arguments) != `{"k":"v\n\"€"}` || string(calls[1].Arguments) != "{}" {
+				b, _ := json.Marshal(m)
+				t.Fatalf("first reply %s", b)
+			}
+			if m.Usage.Prompt() == 0 || m.Usage.Output == 0 {
+				t.Errorf("usage %+v", m.Usage)
+			}
+			req.Messages = append(req.Messages, *m)
+			for i, c := range calls {
+				req.Messages = append(req.Messages, message.ToolResult(c.ID, c.Name, false, message.Text([]string{"one", "two"}[i])))
+			}
+			m, err = p.Generate(t.Context(), req, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Text() != "a:one a:two " || m.StopReason != message.StopEnd {
+				t.Errorf("second reply %q %s", m.Text(), m.StopReason)
+			}
+		})
+	}
+}
+
+// A fault means the same to a run, whichever way the model is reached.
+func TestAdaptersFaults(t *testing.T) {
+	broken := []model.Class{model.ClassConnection, model.ClassTruncated}
+	for _, tt := range []struct {
+		fault   string
+		classes []model.Class
+		retry   time.Duration
+	}{
+		{"rate_limited, retry_after: 3s", []model.Class{model.ClassRateLimited}, 3 * time.Second},
+		{"overloaded", []model.Class{model.ClassOverloaded}, 0},
+		{"overloaded, after: 1", []model.Class{model.ClassOverloaded}, 0},
+		{"server", []model.Class{model.ClassServer}, 0},
+		{"overflow", []model.Class{model.ClassOverflow}, 0},
+		{"auth", []model.Class{model.ClassAuth}, 0},
+		{"quota", []model.Class{model.ClassQuota}, 0},
+		{"refused", []model.Class{model.ClassRefused}, 0},
+		{"cut, after: 2", broken, 0},
+		{"truncated, after: 2", []model.Class{model.ClassTruncated}, 0},
+		{"malformed", []model.Class{model.ClassMalformed}, 0},
+	} {
+		for name, p := range providers(t, "latency: {size: 3}\nturns: [{text: some text, fault: {kind: "+tt.fault+"}}]") {
+			t.Run(strings.ReplaceAll(tt.fault, ": ", "=")+"/"+name, func(t *testing.T) {
+				_, err := p.Generate(t.Context(), request(), nil)
+				var e *model.Error
+				if !errors.As(err, &e) {
+					t.Fatalf("got %v", err)
+				}
+				for _, c := range tt.classes {
+					if e.Class == c && e.RetryAfter == tt.retry {
+						return
+					}
+				}
+				t.Errorf("got %s, retry after %v (%v); want one of %s, %v", e.Class, e.RetryAfter, e, tt.classes, tt.retry)
+			})
+		}
+	}
+}
