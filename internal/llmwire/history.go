@@ -113,14 +113,14 @@ type Tools struct {
 	buf   []byte
 }
 
-// Encode returns the tools as append writes them, and only calls it when they
+// Encode returns the tools as write writes them, and only calls it when they
 // changed. The bytes are only valid until the next call.
-func (t *Tools) Encode(specs []model.ToolSpec, append func(dst []byte, specs []model.ToolSpec) []byte) []byte {
+func (t *Tools) Encode(specs []model.ToolSpec, write func(dst []byte, specs []model.ToolSpec) []byte) []byte {
 	equal := slices.EqualFunc(t.specs, specs, func(a, b model.ToolSpec) bool {
 		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
 	})
 	if !equal || t.buf == nil {
-		t.buf = append(t.buf[:0], specs)
+		t.buf = write(t.buf[:0], specs)
 		t.specs = slices.Clone(specs)
 		for i := range t.specs {
 			t.specs[i].Schema = bytes.Clone(t.specs[i].Schema)

@@ -114,7 +114,8 @@ func (t *mcpTool) attempt(ctx context.Context, call tool.Call, args json.RawMess
 	}
 	r, err := c.call(ctx, params, call.Progress)
 	if err != nil {
-		if errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed) {
+		failed, _ := lost(err)
+		if failed && c.proc != nil || errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed) {
 			t.server.drop(c, err)
 		}
 		return tool.Result{}, err

@@ -87,7 +87,7 @@ func (h *hostile) serve() {
 	h.tools = []string{"act", "other"}
 	switch h.mode {
 	case "sleeper":
-		time.Sleep(10 * time.Minute)
+		<-time.After(10 * time.Minute)
 		return
 	case "refuses to start":
 		fmt.Fprintln(os.Stderr, "no database: set DATABASE_URL")
@@ -108,7 +108,7 @@ func (h *hostile) serve() {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
 			if h.mode == "stubborn" {
-				time.Sleep(10 * time.Minute)
+				<-time.After(10 * time.Minute)
 			}
 			return
 		}
@@ -121,7 +121,7 @@ func (h *hostile) serve() {
 		}
 		h.handle(&r)
 		if h.mode == "deaf" && r.Method == "tools/list" {
-			time.Sleep(10 * time.Minute)
+			<-time.After(10 * time.Minute)
 		}
 	}
 }
@@ -164,10 +164,10 @@ func (h *hostile) call(r *rpc) {
 	case "ignores cancel":
 		for i := range 1000 {
 			h.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%q,"progress":%d,"message":"tick"}}`, r.Params.Meta["progressToken"], i)
-			time.Sleep(5 * time.Millisecond)
+			<-time.After(5 * time.Millisecond)
 		}
 	case "floods":
-		for i := range 300_000 {
+		for i := range 60_000 {
 			h.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%q,"progress":%d}}`, r.Params.Meta["progressToken"], i)
 			if i%10 == 0 {
 				h.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)

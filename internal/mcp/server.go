@@ -103,7 +103,7 @@ func (s *server) keep(ctx context.Context) {
 			s.m.changed(s.name)
 			err = s.attend(ctx, c)
 			s.set(func() { s.conn = nil; s.state = Down; s.err = err })
-			s.shut(ctx, c)
+			s.shut(ctx, c, err)
 			if ctx.Err() == nil {
 				s.log.Warn("the connection to an MCP server ended", "server", s.name, "error", err)
 			}
@@ -147,17 +147,17 @@ func (s *server) connect(ctx context.Context) (*conn, []remoteTool, error) {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("the server did not list its tools within %s", s.cfg.Timeouts.Connect)
 		}
-		s.shut(ctx, c)
+		s.shut(ctx, c, err)
 		return nil, nil, err
 	}
 	return c, s.describe(list), nil
 }
 
 // shut closes a connection within a bounded time, whatever became of ctx.
-func (s *server) shut(ctx context.Context, c *conn) {
+func (s *server) shut(ctx context.Context, c *conn, why error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*s.m.opts.TerminateGrace+time.Second)
 	defer cancel()
-	c.close(ctx, errDead)
+	c.close(ctx, fmt.Errorf("%w: %w", errDead, why))
 }
 
 // attend looks after a live connection until it ends, and says why it did.
@@ -175,15 +175,9 @@ func (s *server) attend(ctx context.Context, c *conn) error {
 		case <-ctx.Done():
 			return errors.New("agentd is stopping")
 		case err := <-ended:
-			switch {
-			case err == nil || errors.Is(err, io.EOF):
-				err = errors.New("the server closed the connection")
-			case errors.Is(err, sdk.ErrSessionMissing):
-				err = fmt.Errorf("the server has forgotten the session: %w", sdk.ErrSessionMissing)
-			}
-			return err
+			return ending(err)
 		case <-c.ctx.Done():
-			return context.Cause(c.ctx)
+			return ending(context.Cause(c.ctx))
 		case <-exited:
 			how := "status 0"
 			if c.proc.status != nil {
@@ -202,6 +196,17 @@ func (s *server) attend(ctx context.Context, c *conn) error {
 			}
 		}
 	}
+}
+
+// ending says in words why a connection ended.
+func ending(err error) error {
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+		return errors.New("the server closed the connection")
+	case errors.Is(err, sdk.ErrSessionMissing):
+		return fmt.Errorf("the server has forgotten the session: %w", sdk.ErrSessionMissing)
+	}
+	return err
 }
 
 func (s *server) ping(ctx context.Context, c *conn) error {

@@ -127,6 +127,31 @@ func TestRetryDelays(t *testing.T) {
 	}
 }
 
+// TestBranchesShareNothing: two inputs on one state give two states, and the
+// second does not write into the first. Queues of every length are tried,
+// because only some of them leave room that could be shared.
+func TestBranchesShareNothing(t *testing.T) {
+	for _, queue := range []func(string) Input{
+		func(id string) Input { return Steered{ID: id} },
+		func(id string) Input { return FollowedUp{ID: id} },
+	} {
+		s := play(t, "start prompt=u1").s
+		for n := range 20 {
+			one, err1 := Step(s, queue("one"))
+			was := form(&one.State)
+			two, err2 := Step(s, queue("two"))
+			if err1 != nil || err2 != nil || form(&one.State) != was || form(&two.State) == was {
+				t.Fatalf("%d queued: %v, %v\nfirst was %s\nand is   %s", n, err1, err2, was, form(&one.State))
+			}
+			next, err := Step(s, queue(fmt.Sprint("q", n)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s = next.State
+		}
+	}
+}
+
 func TestInterrupts(t *testing.T) {
 	s := State{Calls: []Call{
 		{Interrupt: "i3", Phase: CallAsked}, {Interrupt: "i1", Phase: CallDone}, {Phase: CallRunning}, {Interrupt: "i2", Phase: CallAsked}}}

@@ -145,8 +145,8 @@ type completion struct {
 }
 
 func (a *answer) completion(c *collector, end ending) completion {
-	text := c.text.String()
-	m := completionMessage{Role: "assistant", Content: &text, Reasoning: c.thoughts.String(), Annotations: []struct{}{}}
+	text := string(c.text)
+	m := completionMessage{Role: "assistant", Content: &text, Reasoning: string(c.thoughts), Annotations: []struct{}{}}
 	if text == "" && len(end.calls) > 0 {
 		m.Content = nil
 	}

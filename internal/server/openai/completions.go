@@ -99,10 +99,19 @@ func fingerprint(r *engine.Run) string {
 }
 
 // collector is the speaker of an answer that is not streamed.
-type collector struct{ text, thoughts strings.Builder }
+type collector struct {
+	text, thoughts []byte
+	// place is how long both were at the mark.
+	place [2]int
+}
 
-func (c *collector) content(s string) bool   { c.text.WriteString(s); return true }
-func (c *collector) reasoning(s string) bool { c.thoughts.WriteString(s); return true }
+func (c *collector) content(s string) bool   { c.text = append(c.text, s...); return true }
+func (c *collector) reasoning(s string) bool { c.thoughts = append(c.thoughts, s...); return true }
+func (c *collector) mark()                   { c.place = [2]int{len(c.text), len(c.thoughts)} }
+func (c *collector) rollback() bool {
+	c.text, c.thoughts = c.text[:c.place[0]], c.thoughts[:c.place[1]]
+	return true
+}
 
 // whole answers in one piece. Nothing was sent before, so every failure is an
 // HTTP error.
@@ -156,6 +165,9 @@ func (c *chunks) put(fill func(b []byte) []byte) bool {
 	c.out.End(fill(b))
 	return true
 }
+
+func (c *chunks) mark()          {}
+func (c *chunks) rollback() bool { return false }
 
 func (c *chunks) content(s string) bool {
 	return c.put(func(b []byte) []byte { return c.a.delta(b, `"content":`, s) })

@@ -16,6 +16,10 @@ import (
 type speaker interface {
 	content(text string) bool
 	reasoning(text string) bool
+	// mark remembers a place in the answer; rollback takes back what was said
+	// since, and is false if it was heard already.
+	mark()
+	rollback() bool
 }
 
 // ending is how an answer ended.
@@ -41,8 +45,9 @@ type narrator struct {
 	// step is the text of the current step, said how much of it was passed on.
 	step strings.Builder
 	said int
-	// open is whether the current step's reply may still be void.
-	open bool
+	// open is whether the current step's reply may still be void, spokeBefore
+	// whether the answer had text before it.
+	open, spokeBefore bool
 	// waits are runs that raised an interrupt: one of them may be paused.
 	waits map[string]bool
 }
@@ -85,7 +90,8 @@ func (n *narrator) tell(ev *event.Event) bool {
 	case *event.Step:
 		if ev.Type == event.StepStarted {
 			n.reset()
-			n.open = true
+			n.open, n.spokeBefore = true, n.spoke
+			n.to.mark()
 			return true
 		}
 		n.open = false
@@ -143,6 +149,10 @@ func (n *narrator) void() bool {
 	}
 	said := n.said > 0
 	n.reset()
+	if n.to.rollback() {
+		n.spoke = n.spokeBefore
+		return true
+	}
 	return !said || n.note("[The reply was interrupted and starts again.]")
 }
 

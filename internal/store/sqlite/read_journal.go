@@ -136,8 +136,10 @@ func (s *Store) Interrupts(ctx context.Context, tenant string, f store.Interrupt
 		sql, args = sql+" AND i.status = ?", append(args, f.Status)
 	}
 	if f.RunID != "" {
-		sql += " AND (i.run = (SELECT key FROM runs WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND id = ?) OR i.root_id = ?)"
-		args = append(args, tenant, f.RunID, f.RunID)
+		sql += ` AND i.key IN (
+			SELECT key FROM interrupts WHERE run = (SELECT key FROM runs WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND id = ?)
+			UNION ALL SELECT key FROM interrupts WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND root_id = ?)`
+		args = append(args, tenant, f.RunID, tenant, f.RunID)
 	}
 	var out []*store.Interrupt
 	err := s.read(ctx, func(c *conn) error {

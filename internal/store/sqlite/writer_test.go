@@ -78,6 +78,24 @@ func TestRefusedTxInAGroup(t *testing.T) {
 	}
 }
 
+// TestRefusedTxIsForgotten has a Tx that took over a run refused, in the group
+// of a Tx of the driver that goes on.
+func TestRefusedTxIsForgotten(t *testing.T) {
+	s := openTest(t, Memory, nil)
+	st := newSteps("s", "r", 1)
+	commit(t, s, st.start())
+	next := st.step(1)[0]
+	takeOver := &store.Tx{Tenant: store.DefaultTenant, NewSessions: []*store.Session{{ID: "new"}},
+		Runs:         []store.RunChange{{ID: "r", RunUpdate: store.RunUpdate{Status: "completed", Epoch: 2}}},
+		Events:       []*store.Event{{RunID: "r", Seq: 1000, Type: "x"}},
+		DropSessions: []string{"no"}}
+	inNew := &store.Tx{Tenant: store.DefaultTenant, Leaves: []store.Leaf{{SessionID: "new", Updated: 5}}}
+	errs, _ := together(t, s, []*store.Tx{st.tx(), takeOver, next, inNew})
+	if errs[0] != nil || !errors.Is(errs[1], store.ErrNotFound) || errs[2] != nil || !errors.Is(errs[3], store.ErrNotFound) {
+		t.Errorf("%v", errs)
+	}
+}
+
 // TestBrokenTransaction has one Tx end the transaction of all: the store is
 // full for the big one alone.
 func TestBrokenTransaction(t *testing.T) {
@@ -145,6 +163,30 @@ func TestDiskBudget(t *testing.T) {
 	}
 	if at400 > 2*at200 {
 		t.Errorf("200 steps take %d bytes and 400 take %d: more than linear", at200, at400)
+	}
+}
+
+// TestDropLeavesNoRows looks behind the port, where rows without an owner do
+// not show.
+func TestDropLeavesNoRows(t *testing.T) {
+	s := openTest(t, Memory, nil)
+	st := newSteps("s", "r", 1)
+	tx := st.start()
+	tx.NewRuns[0].Metadata = []byte("{}")
+	tx.Inputs = []*store.Input{{RunID: "r", ID: "i"}}
+	tx.NewInterrupts = []*store.Interrupt{{ID: "i", RunID: "r", InterruptAnswer: store.InterruptAnswer{Status: "open"}}}
+	commit(t, s, tx)
+	commit(t, s, st.step(1)...)
+	for _, want := range []bool{true, false} {
+		for _, table := range []string{"sessions", "entries", "runs", "run_specs", "inputs", "journal", "interrupts", "usage"} {
+			var n int64
+			if _, err := s.writer.get("SELECT count(*) FROM "+table, []any{&n}); err != nil || (n > 0) != want {
+				t.Errorf("%d rows in %s (%v)", n, table, err)
+			}
+		}
+		if want {
+			commit(t, s, &store.Tx{Tenant: store.DefaultTenant, DropSessions: []string{"s"}})
+		}
 	}
 }
 

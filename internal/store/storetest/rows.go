@@ -91,6 +91,13 @@ func testChangesReplace(f *fixture) {
 	got := ok[*store.Run](f)(f.store.Run(f.Context(), tenant, "r1"))
 	equal(f, "update", got.RunUpdate, store.RunUpdate{Status: "completed", Epoch: 4})
 	equal(f, "session", got.SessionID, "s1")
+	// There and back, as often as the machine wants.
+	for i, status := range []string{"running", "completed", "running", "paused_checkpoint", "paused_checkpoint", "running", "failed"} {
+		c := change("r1", status, int64(i))
+		c.Steps = i
+		f.commit(&store.Tx{Runs: []store.RunChange{c}})
+		equal(f, "update", ok[*store.Run](f)(f.store.Run(f.Context(), tenant, "r1")).RunUpdate, c.RunUpdate)
+	}
 }
 
 func testEmptyTx(f *fixture) {
