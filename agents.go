@@ -61,7 +61,7 @@ func newAgents(cfg *Config, conf *profile.Config) (*agents, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, err := mcp.New(conf.Servers, &mcp.Options{Log: cfg.Log, Version: Version()})
+	servers, err := mcp.New(conf.Servers, &mcp.Options{Log: cfg.Log, Version: Version(), Reserved: reserved(cfg.Tools)})
 	if err != nil {
 		return nil, errors.Join(err, ws.Close())
 	}
@@ -83,6 +83,15 @@ func builtinNames(extra []tool.Tool) []string {
 		for _, t := range extra {
 			names = append(names, t.Spec().Name)
 		}
+	}
+	return names
+}
+
+// reserved are the names that tools of MCP servers must leave alone.
+func reserved(extra []tool.Tool) []string {
+	names := append([]string{engine.AskUserQuestion, engine.CreateSubagent}, workspace.Names()...)
+	for _, t := range extra {
+		names = append(names, t.Spec().Name)
 	}
 	return names
 }

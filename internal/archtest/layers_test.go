@@ -148,6 +148,7 @@ var thirdParty = []struct {
 	{"github.com/bmatcuk/doublestar", []string{"internal/workspace"}, nil, "globs with **"},
 	{"golang.org/x/sync", []string{"internal"}, nil, "the Go project's own; semaphores and groups"},
 	{"golang.org/x/sys", []string{"internal"}, nil, "the Go project's own; what syscall lacks"},
+	{"github.com/mattn/go-isatty", []string{"internal/cli"}, nil, "is this a terminal"},
 	{"golang.org/x/term", []string{"internal/cli", "internal/tui"}, nil, "the Go project's own; is this a terminal"},
 	{"golang.org/x/tools", nil, []string{"internal", "model", "test"}, "txtar transcripts"},
 }

@@ -17,12 +17,7 @@ func (a *app) configCommand() *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Check a configuration folder: every problem with file, line, key and what to do",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exactly(1, "one folder")(cmd, args)
-			}
-			return nil
-		},
+		Args:  atMostOne,
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := a.configsFolder()
 			if len(args) == 1 {
@@ -35,7 +30,7 @@ func (a *app) configCommand() *cobra.Command {
 	initCmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write the built-in configuration to a folder, to be changed (default: configs)",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  atMostOne,
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "configs"
 			if len(args) == 1 {
@@ -53,6 +48,14 @@ func (a *app) configCommand() *cobra.Command {
 	}
 	cmd.AddCommand(check, initCmd)
 	return cmd
+}
+
+// atMostOne takes a folder or nothing.
+func atMostOne(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return exactly(1, "one folder")(cmd, args)
+	}
+	return nil
 }
 
 func (a *app) checkConfig(dir string, strict bool) error {

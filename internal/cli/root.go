@@ -54,6 +54,7 @@ type app struct {
 	json    bool
 	data    string
 	configs string
+	server  string
 	verbose bool
 }
 
@@ -102,6 +103,7 @@ limits, ask before they break things, and show every decision they made.
 
   agentd run "What does this project do?"     one run in this terminal
   agentd serve                                the server on http://127.0.0.1:7070
+  agentd runs ls                              what ran, and how it went
   agentd sim --script FILE                    a model server for tests`,
 		SilenceUsage: true, SilenceErrors: true,
 		Version: agentd.Version(),
@@ -122,7 +124,8 @@ limits, ask before they break things, and show every decision they made.
 	f.BoolVar(&a.json, "json", false, "write JSON, one value a line")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more, on standard error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.configCommand(), a.simCommand())
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(),
+		a.configCommand(), a.simCommand())
 	return root
 }
 

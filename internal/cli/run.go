@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agentd"
+	"agentd/client"
 	"agentd/event"
 	"agentd/fault"
 )
@@ -66,7 +67,7 @@ func (a *app) runOnce(ctx context.Context, req agentd.StartRequest) error {
 	if err != nil {
 		return err
 	}
-	return a.follow(ctx, rt, r.ID, a.printer())
+	return a.follow(ctx, &local{rt}, following{run: r.ID}, a.printer())
 }
 
 // sayScripted tells that no model answers. It goes where people look: standard
@@ -75,20 +76,33 @@ func (a *app) sayScripted() {
 	fmt.Fprintln(a.Err, "agentd: no model is configured, so a script plays the model (its tools are real). Set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real one.")
 }
 
-// follow shows a run until it ends or waits for a person. When ctx ends the run
-// is cancelled.
-func (a *app) follow(ctx context.Context, rt *agentd.Runtime, id string, p *printer) error {
-	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	cancelled := context.AfterFunc(ctx, func() {
-		if _, err := rt.Cancel(watch, id, "cancelled at the terminal"); err != nil && fault.KindOf(err) != fault.Conflict {
-			fmt.Fprintln(a.Err, "agentd: "+err.Error())
-			stop()
-		}
-	})
-	defer cancelled()
-	asked := false
-	for ev, err := range rt.Watch(watch, id, 0) {
+// following says which run is followed, and how.
+type following struct {
+	run string
+	// after is the number of the last event that was shown before.
+	after int64
+	// asked is whether the run may wait for a person already.
+	asked bool
+	// letGo leaves the run alone when the command is ended; else it is cancelled.
+	letGo bool
+}
+
+// follow shows a run until it ends or waits for a person.
+func (a *app) follow(ctx context.Context, w runs, f following, p *printer) error {
+	watch := ctx
+	if !f.letGo {
+		var stop context.CancelFunc
+		watch, stop = context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		cancelled := context.AfterFunc(ctx, func() {
+			if _, err := w.Cancel(watch, f.run, "cancelled at the terminal"); err != nil && fault.KindOf(err) != fault.Conflict {
+				fmt.Fprintln(a.Err, "agentd: "+err.Error())
+				stop()
+			}
+		})
+		defer cancelled()
+	}
+	for ev, err := range w.Watch(watch, f.run, f.after) {
 		if errors.Is(err, context.Canceled) {
 			return &exitError{exitCancelled}
 		}
@@ -96,18 +110,28 @@ func (a *app) follow(ctx context.Context, rt *agentd.Runtime, id string, p *prin
 			return err
 		}
 		p.event(ev)
-		asked = asked || ev.Type == event.CheckpointRequired
-		if asked {
-			if r, err := rt.Get(watch, id); err == nil && r.Status == "paused_checkpoint" {
-				p.paused(r)
-				return &exitError{exitPaused}
-			}
-		}
 		switch ev.Type {
 		case event.RunFailed:
 			return &exitError{exitFailed}
 		case event.RunCancelled:
 			return &exitError{exitCancelled}
+		case event.CheckpointRequired:
+			f.asked = true
+		}
+		if !f.asked || ev.Type.Terminal() {
+			continue
+		}
+		if r, err := w.Run(watch, f.run); err == nil && r.Status == client.Paused {
+			// It may have paused further on than what was shown.
+			rest, err := w.Events(watch, f.run, ev.Seq)
+			for _, ev := range rest {
+				p.event(ev)
+			}
+			if err != nil {
+				return err
+			}
+			p.paused(r, a.where())
+			return &exitError{exitPaused}
 		}
 	}
 	return nil
@@ -138,7 +162,7 @@ func (p *printer) event(ev event.Event) {
 	switch d := ev.Data.(type) {
 	case *event.Delta:
 		if ev.Type == event.ThinkingDelta {
-			p.write(p.dim(d.Text))
+			p.write(p.dim(printable(d.Text)))
 			p.midLine = !strings.HasSuffix(d.Text, "\n")
 			p.thinking = true
 			return
@@ -147,13 +171,13 @@ func (p *printer) event(ev event.Event) {
 			p.thinking = false
 			p.endLine()
 		}
-		p.write(d.Text)
+		p.write(printable(d.Text))
 		p.midLine = !strings.HasSuffix(d.Text, "\n")
 	case *event.Tool:
 		p.tool(ev.Type, d)
 	case *event.Checkpoint:
 		if ev.Type == event.CheckpointRequired {
-			p.line(p.bold("? ") + d.Prompt)
+			p.line(p.bold("? ") + printable(d.Prompt))
 		}
 	case *event.Retry:
 		p.line(p.dim(fmt.Sprintf("… %s: %s; trying again in %d ms", ev.Type, d.Message, d.DelayMS)))
@@ -171,11 +195,11 @@ func (p *printer) tool(t event.Type, d *event.Tool) {
 	case event.ToolFailed:
 		p.line(fmt.Sprintf("✗ %s: %s", d.Name, shorten(d.Result, 300)))
 	case event.ToolStdout, event.ToolStderr:
-		p.write(p.dim(d.Text))
+		p.write(p.dim(printable(d.Text)))
 		p.midLine = !strings.HasSuffix(d.Text, "\n")
 	case event.ToolProgress:
 		if d.Text != "" {
-			p.line(p.dim("  " + d.Text))
+			p.line(p.dim("  " + printable(d.Text)))
 		}
 	}
 }
@@ -202,11 +226,11 @@ func (p *printer) ended(t event.Type, d *event.Ended) {
 	}
 }
 
-// paused tells how a paused run is answered.
-func (p *printer) paused(r *agentd.Run) {
+// paused tells how a paused run is answered; where leads to the same place.
+func (p *printer) paused(r *client.Run, where string) {
 	p.endLine()
 	for _, i := range r.Interrupts {
-		fmt.Fprintf(p.err, "agentd: run %s waits for a person. Answer with:\n  agentd interrupts answer %s %s\n", r.ID, i.ID, answers(i.Kind))
+		fmt.Fprintf(p.err, "agentd: run %s waits for a person. Answer with:\n  agentd interrupts answer %s %s%s\n", r.ID, i.ID, answers(i.Kind), where)
 	}
 }
 
@@ -246,7 +270,7 @@ func (p *printer) style(code, s string) string {
 
 // shorten cuts a text to n runes on one line.
 func shorten(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = printable(strings.Join(strings.Fields(s), " "))
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
 	}

@@ -73,7 +73,7 @@ func (a *app) demonstrate(ctx context.Context, rt *agentd.Runtime, base, data, d
 	p.json = a.json
 	r, err := rt.Start(ctx, agentd.StartRequest{Profile: "demo", Input: input(directive)})
 	if err == nil {
-		err = a.follow(ctx, rt, r.ID, p)
+		err = a.follow(ctx, &local{rt}, following{run: r.ID}, p)
 	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(a.Err, "agentd: the demo run: "+err.Error())

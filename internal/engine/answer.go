@@ -149,7 +149,7 @@ func (e *Engine) amendment(ctx context.Context, row *store.Interrupt, req *Answe
 	if err := errors.Join(json.Unmarshal(r.Spec, &sp), json.Unmarshal(row.ToolCall, &call)); err != nil {
 		return nil, internal("engine.Answer", err)
 	}
-	box, err := newToolbox(agent, &sp.Overrides, r.Mode == Autonomous)
+	box, err := newToolbox(e.validator, agent, &sp.Overrides, r.Mode == Autonomous)
 	if err != nil {
 		return nil, internal("engine.Answer", err)
 	}

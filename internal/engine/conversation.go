@@ -102,7 +102,7 @@ func (d *driver) load() (run.Input, error) {
 	if d.agent, err = e.agentOf(ctx, d.ref.Tenant, row); err != nil {
 		return d.abort("profile_gone", err), nil
 	}
-	if d.tools, err = newToolbox(d.agent, &d.spec.Overrides, row.Mode == Autonomous); err != nil {
+	if d.tools, err = newToolbox(d.e.validator, d.agent, &d.spec.Overrides, row.Mode == Autonomous); err != nil {
 		return d.abort("bad_tools", err), nil
 	}
 	if err := d.loadConversation(ctx); err != nil {
@@ -117,7 +117,20 @@ func (d *driver) load() (run.Input, error) {
 		return run.Aborted{At: d.at(), Reason: "interrupted", Message: "agentd was restarted while the run was under way",
 			Hint: "resume_on_restart: true in the profile makes runs go on."}, nil
 	}
+	if d.orphaned(ctx) {
+		d.put(item{in: run.CancelRequested{At: d.at(), Reason: "its parent run has ended"}})
+	}
 	return run.Resumed{At: d.at()}, nil
+}
+
+// orphaned is whether the run is a child whose parent ended without it: the
+// process died while a cancel was on its way down.
+func (d *driver) orphaned(ctx context.Context) bool {
+	if d.row.ParentID == "" {
+		return false
+	}
+	parent, err := d.e.store.Run(ctx, d.ref.Tenant, d.row.ParentID)
+	return err == nil && run.Status(parent.Status).Ended()
 }
 
 // agentOf resolves the profile of a run. If its version is gone the present one

@@ -103,6 +103,8 @@ type Engine struct {
 	cfg   Config
 	store store.Store
 	log   *slog.Logger
+	// validator compiles each tool's schema once, for all runs.
+	validator *tool.Validator
 
 	// ctx ends when the engine closes; everything it started hangs on it.
 	ctx   context.Context
@@ -154,7 +156,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.AbandonAfter = time.Second
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, store: cfg.Store, log: cfg.Log, ctx: ctx, stop: stop,
+	return &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
 		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{}}, nil
 }
 

@@ -333,6 +333,15 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 		d.e.wg.Add(1)
 		go func() {
 			defer d.e.wg.Done()
+			if eff.Interrupt != "" {
+				amended, err := d.e.amended(ctx, Ref{d.ref.Tenant, eff.Interrupt})
+				if err != nil {
+					m := message.ToolResult(eff.CallID, CreateSubagent, true, message.Text(err.Error()))
+					settle(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: &m})
+					return
+				}
+				args = amended
+			}
 			m, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args)
 			if done {
 				settle(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: m})

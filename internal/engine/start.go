@@ -37,7 +37,7 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := newToolbox(agent, &req.Overrides, req.Mode == Autonomous); err != nil {
+	if _, err := newToolbox(e.validator, agent, &req.Overrides, req.Mode == Autonomous); err != nil {
 		return nil, &fault.Error{Op: "engine.Start", Kind: fault.Invalid, Err: err, Field: "tools"}
 	}
 	row, tx, err := e.accept(ctx, &req, agent)

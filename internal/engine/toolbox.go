@@ -25,8 +25,8 @@ type toolbox struct {
 	prepared map[string]json.RawMessage
 }
 
-func newToolbox(a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
-	b := toolbox{validator: tool.NewValidator(), rules: a.Rules, subagents: a.Subagents, auto: autonomous}
+func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
+	b := toolbox{validator: v, rules: a.Rules, subagents: a.Subagents, auto: autonomous}
 	if o.NoTools {
 		return b, nil
 	}

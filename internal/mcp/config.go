@@ -46,7 +46,7 @@ type ServerConfig struct {
 	// Cwd is the folder the program starts in; default: agentd's own.
 	Cwd string `yaml:"cwd"`
 	// Env is added to the program's environment, which otherwise holds PATH,
-	// HOME, LANG, TMPDIR and USER alone.
+	// HOME, LANG and TMPDIR alone.
 	Env map[string]string `yaml:"env"`
 
 	// URL is the address of an http server.

@@ -17,7 +17,7 @@
 //   - A call is sent again only if that is safe: after a failure of the
 //     transport for tools whose effect is read or idempotent, and for every
 //     tool if the request provably never reached the server.
-//   - A server's process gets an environment of five variables and what its
+//   - A server's process gets an environment of four variables and what its
 //     configuration names. It leads a process group of its own, and the whole
 //     group is ended with it. (On systems without process groups, such as
 //     Windows, only the process itself is ended.)

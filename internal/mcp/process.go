@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -19,13 +18,13 @@ import (
 
 // inherited are the variables that a server's process gets from agentd's own
 // environment. Everything else in there may be a secret.
-var inherited = [...]string{"PATH", "HOME", "LANG", "TMPDIR", "USER",
+var inherited = [...]string{"PATH", "HOME", "LANG", "TMPDIR",
 	// Programs on Windows do not start without these.
 	"SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA"}
 
 // environment is the whole environment of a server's process.
 func environment(own map[string]string, lookup func(string) (string, bool)) []string {
-	n := 5
+	n := 4
 	if runtime.GOOS == "windows" {
 		n = len(inherited)
 	}
@@ -216,7 +215,7 @@ func readLine(r *bufio.Reader, limit int) (line, tail []byte, cut bool, err erro
 			}
 		case len(buf)+len(part) > limit:
 			cut = true
-			tail = append(tail, bytes.TrimRight(part[max(0, len(part)-edge):], "")...)
+			tail = append(tail, part[max(0, len(part)-edge):]...)
 			buf = append([]byte(nil), buf[:min(len(buf), edge)]...)
 			if len(buf) < edge {
 				buf = append(buf, part[:min(len(part), edge-len(buf))]...)

@@ -1,0 +1,70 @@
+# make run    start the server on loopback and run the demo agent once, visibly
+# make test   everything: lint, unit, race, crash, real clients and servers
+# make help   the rest
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+GO ?= go
+BIN := bin/agentd
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+LDFLAGS := -s -w
+PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
+
+# Packages whose code runs concurrently: these are tested under the race detector.
+RACE := . ./client/... ./event/... ./internal/cli/... ./internal/engine/... ./internal/mcp/... ./internal/server/... \
+	./internal/sim/... ./internal/store/... ./internal/workspace/... ./model/... ./tool/...
+
+.PHONY: help platforms run build dist test lint unit race crash interop soak bench fuzz clean tools
+
+help: ## what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+build: tools ## build bin/agentd
+	$(GO) build -o $(BIN) ./cmd/agentd
+
+run: build ## start the server and run the demo agent once, visibly
+	@$(BIN) serve --demo "Have a look around this repository"
+
+dist: tools ## static binaries of every platform in dist/
+	@for p in $(PLATFORMS); do \
+	  out=dist/agentd-$${p%/*}-$${p#*/}; [ $${p%/*} = windows ] && out=$$out.exe; echo "$$out"; \
+	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/agentd; done
+
+test: tools lint unit race crash interop platforms ## everything
+	@echo "make test: all parts passed"
+
+lint: tools ## gofmt, vet, staticcheck
+	@bad=$$(gofmt -l . | grep -v node_modules || true); [ -z "$$bad" ] || { echo "not gofmt-clean:"; echo "$$bad"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+unit: tools ## all packages of the module but the crash loop
+	$(GO) test -timeout 600s $$($(GO) list ./... | grep -v /test/crash)
+
+race: tools ## the concurrent packages under the race detector
+	$(GO) test -race -timeout 900s $(RACE)
+
+crash: tools ## kill -9 of the real binary, 200 times (AGENTD_KILLS=N for another number)
+	$(GO) test -timeout 900s -count=1 ./test/crash/...
+
+interop: tools ## real MCP servers, real clients, conformance kits
+	./test/npm/install.sh
+	cd test/interop && $(GO) vet ./... && $(GO) test -timeout 900s -count=1 ./...
+
+platforms: ## compiles for the other systems
+	@for p in linux/arm64 darwin/arm64 windows/amd64; do echo "build $$p"; \
+	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./cmd/agentd; done
+
+soak: tools ## kill -9 a thousand times
+	AGENTD_KILLS=1000 $(GO) test -timeout 3600s -count=1 ./test/crash/...
+
+bench: tools ## speed, beside a peer in the same run
+	./bench/run.sh
+
+fuzz: tools ## each fuzz target for FUZZTIME (default 20s)
+	./scripts/fuzz.sh $(or $(FUZZTIME),20s)
+
+tools:
+	@./scripts/tools.sh
+
+clean: ## remove what was built
+	rm -rf bin dist .cache

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"agentd"
+	"agentd/client"
+	"agentd/event"
+	"agentd/fault"
+)
+
+// local is the place of a runtime in this process. It speaks the client's types,
+// so that commands are written once.
+type local struct{ rt *agentd.Runtime }
+
+// Close implements place.
+func (l *local) Close() error { return l.rt.Close() }
+
+// Run implements runs.
+func (l *local) Run(ctx context.Context, id string) (*client.Run, error) {
+	return runOf(l.rt.Get(ctx, id))
+}
+
+// Runs implements runs.
+func (l *local) Runs(ctx context.Context, f client.RunFilter) ([]*client.Run, string, error) {
+	rows, cursor, err := l.rt.Runs(ctx, f.SessionID, f.Status, f.Cursor, f.Limit)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]*client.Run, len(rows))
+	for i, r := range rows {
+		out[i], _ = runOf(r, nil)
+	}
+	return out, cursor, nil
+}
+
+// Events implements runs.
+func (l *local) Events(ctx context.Context, id string, after int64) ([]event.Event, error) {
+	return l.rt.Events(ctx, id, after)
+}
+
+// Watch implements runs.
+func (l *local) Watch(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
+	return l.rt.Watch(ctx, id, after)
+}
+
+// Cancel implements runs.
+func (l *local) Cancel(ctx context.Context, id, reason string) (*client.Run, error) {
+	return runOf(l.rt.Cancel(ctx, id, reason))
+}
+
+// Session implements sessions.
+func (l *local) Session(ctx context.Context, id string) (*client.Session, error) {
+	s, err := l.rt.Session(ctx, id)
+	return (*client.Session)(s), err
+}
+
+// Sessions implements sessions.
+func (l *local) Sessions(ctx context.Context, cursor string, limit int) ([]*client.Session, string, error) {
+	rows, next, err := l.rt.Sessions(ctx, cursor, limit)
+	out := make([]*client.Session, len(rows))
+	for i, s := range rows {
+		out[i] = (*client.Session)(s)
+	}
+	return out, next, err
+}
+
+// Entries implements sessions.
+func (l *local) Entries(ctx context.Context, id string) ([]*client.Entry, error) {
+	rows, err := l.rt.Entries(ctx, id)
+	out := make([]*client.Entry, len(rows))
+	for i, e := range rows {
+		out[i] = (*client.Entry)(e)
+	}
+	return out, err
+}
+
+// DeleteSession implements sessions. A dormant runtime does not know which runs
+// are active, so the store is asked.
+func (l *local) DeleteSession(ctx context.Context, id string) error {
+	for _, status := range []string{client.Queued, client.Running, client.Paused} {
+		open, _, err := l.rt.Runs(ctx, id, status, "", 1)
+		if err != nil {
+			return err
+		}
+		if len(open) > 0 {
+			return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s of the session has not ended: it is %s", open[0].ID, status),
+				Hint: "Cancel it first: agentd runs cancel " + open[0].ID}
+		}
+	}
+	return l.rt.DeleteSession(ctx, id)
+}
+
+// Interrupt implements interrupts.
+func (l *local) Interrupt(ctx context.Context, id string) (*client.Interrupt, error) {
+	i, err := l.rt.Interrupt(ctx, id)
+	return (*client.Interrupt)(i), err
+}
+
+// Interrupts implements interrupts.
+func (l *local) Interrupts(ctx context.Context, status string) ([]*client.Interrupt, error) {
+	rows, err := l.rt.Interrupts(ctx, status)
+	return interruptsOf(rows), err
+}
+
+// Answer implements interrupts.
+func (l *local) Answer(ctx context.Context, req client.AnswerRequest) (*client.Interrupt, error) {
+	i, err := l.rt.Answer(ctx, agentd.AnswerRequest{Run: req.Run, Interrupt: req.Interrupt, Decision: req.Decision, Args: req.Args,
+		Answer: req.Answer, Reason: req.Reason, By: "terminal"})
+	return (*client.Interrupt)(i), err
+}
+
+func interruptsOf(rows []*agentd.Interrupt) []*client.Interrupt {
+	var out []*client.Interrupt
+	for _, i := range rows {
+		out = append(out, (*client.Interrupt)(i))
+	}
+	return out
+}
+
+func runOf(r *agentd.Run, err error) (*client.Run, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &client.Run{ID: r.ID, SessionID: r.SessionID, RootID: r.RootID, ParentID: r.ParentID, Profile: r.Profile,
+		ProfileVersion: r.ProfileVersion, Mode: r.Mode, Status: r.Status, StopReason: r.StopReason, Output: r.Output, Steps: r.Steps,
+		Usage: r.Usage, Interrupts: interruptsOf(r.Interrupts), ToolCalls: r.ToolCalls, Error: r.Error, Metadata: r.Metadata,
+		CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt, LastSeq: r.LastSeq}, nil
+}
