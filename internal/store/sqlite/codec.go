@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math/bits"
@@ -76,9 +77,7 @@ func (c *codec) pack(dst, src []byte, dict ...[]byte) []byte {
 		dst = append(dst, formLZ1)
 		dst = binary.AppendUvarint(dst, uint64(len(src)))
 		dst = p.compress(dst, src, &c.fixed, dict)
-		if cap(p.window) <= 256<<10 {
-			c.pool.Put(p)
-		}
+		c.keep(p)
 		if len(dst)-mark < len(src) {
 			return dst
 		}
@@ -87,6 +86,13 @@ func (c *codec) pack(dst, src []byte, dict ...[]byte) []byte {
 	dst = append(dst, formPlain)
 	dst = binary.AppendUvarint(dst, uint64(len(src)))
 	return append(dst, src...)
+}
+
+// keep returns p to the pool unless it has become large.
+func (c *codec) keep(p *packer) {
+	if cap(p.window) <= 256<<10 {
+		c.pool.Put(p)
+	}
 }
 
 func (p *packer) compress(dst, src []byte, fixed *table, dict [][]byte) []byte {
@@ -185,22 +191,21 @@ func (c *codec) unpack(v []byte, dict ...[]byte) ([]byte, error) {
 		if size > maxContent {
 			return nil, errPacked
 		}
-		return expand(v, int(size), dict)
+		p := c.pool.Get().(*packer)
+		b, err := p.expand(v, int(size), dict)
+		c.keep(p)
+		return b, err
 	}
 	return nil, errPacked
 }
 
-func expand(v []byte, size int, dict [][]byte) ([]byte, error) {
-	base := len(dictionary1)
-	for _, d := range dict {
-		base += len(d)
-	}
-	// A damaged size must not reserve memory that the data can not fill.
-	w := make([]byte, 0, base+min(size, 64<<10+8*len(v)))
-	w = append(w, dictionary1...)
+func (p *packer) expand(v []byte, size int, dict [][]byte) ([]byte, error) {
+	w := append(p.window[:0], dictionary1...)
 	for _, d := range dict {
 		w = append(w, d...)
 	}
+	base := len(w)
+	defer func() { p.window = w }()
 	end := base + size
 	for {
 		if len(v) == 0 {
@@ -236,7 +241,7 @@ func expand(v []byte, size int, dict [][]byte) ([]byte, error) {
 	if len(v) != 0 || len(w) != end {
 		return nil, errPacked
 	}
-	return w[base:], nil
+	return bytes.Clone(w[base:]), nil
 }
 
 func length(v *[]byte, n, limit int) (int, bool) {
