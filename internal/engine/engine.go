@@ -132,7 +132,7 @@ type lane struct {
 // New returns an engine. Call Recover before the first run.
 func New(cfg Config) (*Engine, error) {
 	if cfg.Store == nil || cfg.Agents == nil {
-		return nil, &fault.Error{Op: "engine.New", Kind: fault.Invalid, Err: errors.New("Store and Agents are required")}
+		return nil, &fault.Error{Op: "engine.New", Kind: fault.Invalid, Err: errors.New("a store and agents are required")}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

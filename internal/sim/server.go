@@ -148,7 +148,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(path, "/v1/messages") || path != "/v1/chat/completions" && r.Header.Get("Anthropic-Version") != "" {
 		p = anthropic{}
 	}
-	want, handle := http.MethodGet, func() {}
+	want := http.MethodGet
+	var handle func()
 	switch {
 	case path == "/v1/chat/completions", path == "/v1/messages":
 		want, handle = http.MethodPost, func() { s.generate(w, r, p) }
