@@ -37,6 +37,13 @@ type Config struct {
 	// Tools are added to every profile that names them, or "extra", under
 	// tools.builtin.
 	Tools []tool.Tool
+	// TransformContext may change what the model sees of a conversation ahead
+	// of each model call. Nil changes nothing.
+	TransformContext func(ctx context.Context, runID string, msgs []message.Message) ([]message.Message, error)
+	// ConvertToLLM turns a conversation into what models take: this is where
+	// messages of an application's own roles (see [Runtime.Append]) become user
+	// messages. Nil leaves them out.
+	ConvertToLLM func([]message.Message) []message.Message
 	// Log gets what operators must know; nil discards.
 	Log *slog.Logger
 	// Env looks up environment variables; nil means the process's.
@@ -106,7 +113,13 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if rt.agents, err = newAgents(&cfg, conf); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log,
+	var transform func(context.Context, engine.Ref, []message.Message) ([]message.Message, error)
+	if f := cfg.TransformContext; f != nil {
+		transform = func(ctx context.Context, ref engine.Ref, msgs []message.Message) ([]message.Message, error) {
+			return f(ctx, ref.ID, msgs)
+		}
+	}
+	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log, TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes)})
 	if err != nil {
@@ -266,6 +279,12 @@ func (rt *Runtime) Sessions(ctx context.Context, cursor string, limit int) ([]*S
 // Entries gives a session's conversation, oldest first.
 func (rt *Runtime) Entries(ctx context.Context, sessionID string) ([]*Entry, error) {
 	return rt.engine.Entries(ctx, rt.ref(sessionID), "", 0)
+}
+
+// Append writes a message into a session that no run is active in. Its role may
+// be the application's own.
+func (rt *Runtime) Append(ctx context.Context, sessionID string, m message.Message) (*Entry, error) {
+	return rt.engine.Append(ctx, rt.ref(sessionID), m)
 }
 
 // DeleteSession deletes a session with its runs.

@@ -131,7 +131,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	}
 	ag := &engine.Agent{Profile: p.ProfileName, Version: p.ProfileVersion, Models: models, Tools: tools, Settings: settings(p),
 		Subagents: p.Subagents, AskUser: slices.Contains(p.Tools.Builtin, engine.AskUserQuestion),
-		Rules: rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart,
+		Rules: rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart, IgnoreIdempotencyKeys: !p.IdempotencyKeys,
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
 		ToolTimeout: time.Duration(p.ToolTimeoutSeconds) * time.Second,
 		Options: prompt.Options{MaxTokens: p.MaxOutputTokens, Temperature: p.Temperature, TopP: p.TopP,

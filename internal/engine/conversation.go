@@ -175,6 +175,11 @@ func (d *driver) loadConversation(ctx context.Context) error {
 	for _, id := range bad {
 		e.log.Error("an entry can not be read and is left out", "session", d.row.SessionID, "entry", id)
 	}
+	heal := session.Heal
+	if e.hooked() {
+		// The application decides about its own roles, ahead of each call.
+		heal = func(m []message.Message) []message.Message { return m }
+	}
 	c := &d.conv
 	*c = conversation{tip: leaf, inputs: map[string]*message.Message{}}
 	if s.Phase == run.PhaseTools {
@@ -185,7 +190,7 @@ func (d *driver) loadConversation(ctx context.Context) error {
 			n--
 		}
 		tail := msgs[max(0, n-1):]
-		c.messages = append(session.Heal(msgs[:max(0, n-1)]), tail...)
+		c.messages = append(heal(msgs[:max(0, n-1)]), tail...)
 		if len(tail) > 0 {
 			d.open(s.Model.Entry, &tail[0])
 		}
@@ -195,7 +200,7 @@ func (d *driver) loadConversation(ctx context.Context) error {
 			}
 		}
 	} else {
-		c.messages = session.Heal(msgs)
+		c.messages = heal(msgs)
 	}
 	if s.Output != "" {
 		if row, err := e.store.Entry(ctx, d.ref.Tenant, d.row.SessionID, s.Output); err == nil {

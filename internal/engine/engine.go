@@ -54,6 +54,8 @@ type Agent struct {
 	ModelIdle time.Duration
 	// ToolTimeout bounds calls of tools without a timeout of their own.
 	ToolTimeout time.Duration
+	// IgnoreIdempotencyKeys makes every request a run of its own.
+	IgnoreIdempotencyKeys bool
 	// FailOnRestart ends runs that were under way when the process ended,
 	// instead of going on with them.
 	FailOnRestart bool
@@ -81,6 +83,14 @@ type Config struct {
 	// real ones. NewID gives 26 characters that sort by time.
 	Now   func() time.Time
 	NewID func() string
+	// TransformContext may change what the model sees of a conversation ahead
+	// of each model call: prune it, add to it. It must not change the messages
+	// it is given. An error fails the call. Nil changes nothing.
+	TransformContext func(ctx context.Context, run Ref, msgs []message.Message) ([]message.Message, error)
+	// ConvertToLLM turns a conversation into what models take, after
+	// TransformContext: this is where an application's own roles become user
+	// messages. What it returns is healed. Nil leaves those roles out.
+	ConvertToLLM func([]message.Message) []message.Message
 	// Log gets what people operating the engine must know; nil discards.
 	Log *slog.Logger
 	// ReaderBuffer is how many events a reader may lag behind before it is

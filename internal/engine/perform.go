@@ -81,7 +81,7 @@ func (d *driver) callModel(eff run.CallModel) {
 	d.spec.Overrides.options(&options)
 	msgs := d.conv.messages
 	req := prompt.Build(&prompt.Parts{
-		Model: m.ID, System: d.system(), Messages: d.prefixed(msgs), Tools: d.tools.set.Specs(),
+		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
 		Options: options, Session: d.row.SessionID, Scratch: d.scratch(eff.Index),
 	})
 	ctx, cancel, settle := d.effect("model")
@@ -89,6 +89,14 @@ func (d *driver) callModel(eff run.CallModel) {
 	go func() {
 		defer d.e.wg.Done()
 		p := &generation{d: d, m: m, step: eff.Step, idle: d.agent.ModelIdle}
+		var err error
+		if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
+			failed := failure(model.AsError(ctx, m.Name, req.Model, err))
+			failed.At = d.at()
+			settle(failed)
+			return
+		}
+		req.Messages = d.prefixed(req.Messages)
 		settle(p.run(ctx, cancel, req))
 	}()
 }

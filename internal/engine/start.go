@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"agentd/fault"
 	"agentd/internal/prompt"
@@ -36,6 +37,9 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	agent, err := e.cfg.Agents.Agent(ctx, req.Tenant, req.Profile)
 	if err != nil {
 		return nil, err
+	}
+	if agent.IgnoreIdempotencyKeys {
+		req.IdempotencyKey = ""
 	}
 	if _, err := newToolbox(e.validator, agent, &req.Overrides, req.Mode == Autonomous); err != nil {
 		return nil, &fault.Error{Op: "engine.Start", Kind: fault.Invalid, Err: err, Field: "tools"}
@@ -324,6 +328,26 @@ func (o *Overrides) options(p *prompt.Options) {
 		p.Thinking = model.ThinkingLevel(o.Thinking)
 	}
 }
+
+// context is what the model gets to see of the conversation.
+func (e *Engine) context(ctx context.Context, ref Ref, msgs []message.Message) ([]message.Message, error) {
+	if !e.hooked() {
+		return msgs, nil // healed when it was loaded; a run keeps it so
+	}
+	if f := e.cfg.TransformContext; f != nil {
+		var err error
+		if msgs, err = f(ctx, ref, slices.Clone(msgs)); err != nil {
+			return nil, &model.Error{Class: model.ClassInvalid, Provider: "TransformContext", Message: err.Error(), Err: err}
+		}
+	}
+	if f := e.cfg.ConvertToLLM; f != nil {
+		msgs = f(slices.Clone(msgs))
+	}
+	return session.Heal(msgs), nil
+}
+
+// hooked is whether the application has a say in what models see.
+func (e *Engine) hooked() bool { return e.cfg.TransformContext != nil || e.cfg.ConvertToLLM != nil }
 
 // prefixed puts the profile's examples ahead of the conversation.
 func (d *driver) prefixed(msgs []message.Message) []message.Message {

@@ -137,6 +137,47 @@ func (e *Engine) CreateSession(ctx context.Context, tenant, name string, metadat
 	return sessionView(ses), nil
 }
 
+// Append writes a message into a session that no run is active in, and gives its
+// entry. Messages of the application's own roles are stored and listed like
+// others; what models see of them is up to Config.ConvertToLLM.
+func (e *Engine) Append(ctx context.Context, ref Ref, m message.Message) (*EntryView, error) {
+	if m.Role == "" || m.Role == message.RoleAssistant && len(m.ToolCalls()) > 0 || m.Role == message.RoleToolResult {
+		return nil, &fault.Error{Kind: fault.Invalid, Field: "role", Err: errors.New("only messages without tool calls can be appended"), Hint: "Runs write calls and their results."}
+	}
+	for i := range m.Content {
+		if err := m.Content[i].Validate(); err != nil {
+			return nil, &fault.Error{Kind: fault.Invalid, Field: "content", Err: err}
+		}
+	}
+	ses, err := e.store.Session(ctx, ref.Tenant, ref.ID)
+	if err != nil {
+		return nil, notFound("session", ref.ID, err)
+	}
+	id := e.cfg.NewID()
+	// Holding the lane keeps runs out until the leaf has moved.
+	if !e.lineUp(ref, id) {
+		e.leave(ref, id)
+		return nil, &fault.Error{Kind: fault.Conflict, Err: errors.New("a run of the session is active"), Hint: "Steer the run, or wait for its end."}
+	}
+	defer e.leave(ref, id)
+	if ses, err = e.store.Session(ctx, ref.Tenant, ref.ID); err != nil {
+		return nil, notFound("session", ref.ID, err)
+	}
+	if m.Timestamp == 0 {
+		m.Timestamp = e.now()
+	}
+	tx := &store.Tx{Tenant: ref.Tenant}
+	e.history(tx, ses, []message.Message{m}, entryBase(id, ses.Leaf), e.now())
+	if len(tx.Entries) == 0 {
+		return nil, &fault.Error{Kind: fault.Invalid, Field: "message", Err: errors.New("it is not JSON")}
+	}
+	tx.Leaves = []store.Leaf{{SessionID: ref.ID, EntryID: ses.Leaf, Updated: e.now()}}
+	if err := e.store.Commit(ctx, tx); err != nil {
+		return nil, internal("engine.Append", err)
+	}
+	return entryView(tx.Entries[0]), nil
+}
+
 // Session gives a session.
 func (e *Engine) Session(ctx context.Context, ref Ref) (*SessionView, error) {
 	ses, err := e.store.Session(ctx, ref.Tenant, ref.ID)

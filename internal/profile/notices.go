@@ -13,6 +13,7 @@ func inert() map[string]bool {
 		"log_level": true, "log_destinations": true, "log_payload_policy": true, "trace_enabled": true,
 		"metrics_enabled": true, "sampling_rate": true, // per-profile observability
 		"retry_failed_steps": true, "circuit_breakers": true, // reliability beyond retries of model calls
+		"max_context_tokens": true, "checkpoint_schema": true, // context and forms
 		"domain":                            true, // domain packs
 		"approval_policies.budget_exceeded": true,
 	}

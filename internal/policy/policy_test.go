@@ -1,0 +1,49 @@
+package policy
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"agentd/tool"
+)
+
+func TestJudge(t *testing.T) {
+	once := tool.Spec{Name: "send", Classes: []string{"write"}}
+	read := tool.Spec{Name: "look", Effect: tool.Read}
+	always := tool.Spec{Name: "pay", Effect: tool.Read, Approval: "always"}
+	rm := tool.Spec{Name: "sh", Approval: "conditional", Conditions: []string{`"rm `, `drop`}}
+	broken := tool.Spec{Name: "sh", Approval: "conditional", Conditions: []string{`(`}}
+	for _, c := range []struct {
+		name       string
+		rules      Rules
+		spec       tool.Spec
+		args       string
+		autonomous bool
+		want       string // run, ask, deny
+		reason     string
+	}{
+		{"nothing asks", Rules{}, once, `{}`, false, "run", "no rule"},
+		{"the profile asks for writes", Rules{Classes: []string{"write"}}, once, `{}`, false, "ask", "write"},
+		{"never switches classes off", Rules{Mode: Never, Classes: []string{"write"}}, once, `{}`, false, "run", ""},
+		{"never does not switch the tool's own rule off", Rules{Mode: Never}, always, `{}`, false, "ask", "always names pay"},
+		{"always asks for what is not a read", Rules{Mode: Always}, once, `{}`, false, "ask", "approval_mode"},
+		{"always lets reads through", Rules{Mode: Always}, read, `{}`, false, "run", ""},
+		{"a condition matches", Rules{}, rm, `{"cmd":"rm -rf x"}`, false, "ask", "conditional"},
+		{"no condition matches", Rules{}, rm, `{"cmd":"ls"}`, false, "run", ""},
+		{"a broken condition asks", Rules{}, broken, `{"cmd":"ls"}`, false, "ask", "conditional"},
+		{"nobody is there", Rules{}, always, `{}`, true, "deny", "autonomous"},
+		{"nobody is there, and that is fine", Rules{AutoApprove: true}, always, `{}`, true, "run", "auto_approve_in_daemon"},
+	} {
+		v := c.rules.Judge(&c.spec, json.RawMessage(c.args), c.autonomous)
+		got := "run"
+		if v.Ask {
+			got = "ask"
+		} else if v.Deny {
+			got = "deny"
+		}
+		if got != c.want || !strings.Contains(v.Reason, c.reason) || v.Reason == "" {
+			t.Errorf("%s: %s because %q", c.name, got, v.Reason)
+		}
+	}
+}
