@@ -244,6 +244,17 @@ func (e *Engine) lineUp(session Ref, runID string) bool {
 	return false
 }
 
+// holdLane takes a session's turn for something that is not a run, if it is free.
+func (e *Engine) holdLane(session Ref, id string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.lanes[session] != nil {
+		return false
+	}
+	e.lanes[session] = &lane{active: id}
+	return true
+}
+
 // leave takes an ended run out of its lane and drives the next one.
 func (e *Engine) leave(session Ref, runID string) {
 	e.mu.Lock()
