@@ -195,7 +195,7 @@ func canonical(t *testing.T, raw json.RawMessage) json.RawMessage {
 // budget(n) bytes.
 type proxy struct {
 	upstream    string
-	budget      func(n int64) int64
+	budget      func(n int64) int64 // a first connection gets at least a byte
 	connections atomic.Int64
 	// resumed counts the connections that said where to go on.
 	resumed atomic.Int64
@@ -221,10 +221,12 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, resp.Body)
 		return
 	}
+	left := p.budget(p.connections.Add(1))
 	if r.Header.Get("Last-Event-ID") != "" {
 		p.resumed.Add(1)
+	} else {
+		left = max(left, 1)
 	}
-	left := p.budget(p.connections.Add(1))
 	buf := make([]byte, 256)
 	for left > 0 {
 		n, err := resp.Body.Read(buf[:min(left, int64(len(buf)))])

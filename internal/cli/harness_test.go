@@ -30,7 +30,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, data: filepath.Join(t.TempDir(), "data"), configs: t.TempDir(), work: t.TempDir(), terminal: true}
+	b := &bench{t: t, data: filepath.Join(t.TempDir(), "agentd"), configs: t.TempDir(), work: t.TempDir(), terminal: true}
 	write := func(path, text string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func newBench(t *testing.T) *bench {
 			profile += ", script: " + name + ".yaml"
 			write(filepath.Join(b.configs, name+".yaml"), "latency: {first: 50ms, size: 1000}\nturns:\n"+turns)
 		}
-		write(filepath.Join(b.configs, "agents", name+".yaml"), profile+"}\ntools: {builtin: [workspace, ask_user_question]}\napproval_mode: never\n")
+		write(filepath.Join(b.configs, "agents", name+".yaml"), profile+"}\ntools: {builtin: [workspace, ask_user_question]}\napproval_mode: never\ntool_execution: sequential\n")
 	}
 	t.Chdir(b.work)
 	t.Setenv("XDG_DATA_HOME", filepath.Dir(b.data))
@@ -96,6 +96,8 @@ func (b *bench) runIn(ctx context.Context, out *buffer, args ...string) *result 
 		stderr = &buffer{}
 	}
 	code := Main(args, Streams{In: strings.NewReader("from standard input"), Out: out, Err: stderr, Terminal: b.terminal, Context: ctx})
+	out.doing.Wait()
+	stderr.doing.Wait()
 	if ctx.Err() == context.DeadlineExceeded {
 		b.t.Fatalf("agentd %s did not end:\n%s%s", strings.Join(args, " "), out.String(), stderr.String())
 	}
@@ -224,10 +226,10 @@ var golden = func() string {
 var (
 	ids      = regexp.MustCompile(`(run_|ses_)[0-9a-z]{26}`)
 	times    = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`)
+	numbers  = regexp.MustCompile(`(?m)^ *\d+(  \d{4}-)`)
 	fraction = regexp.MustCompile(`\.\d{3}Z`)
 	duration = regexp.MustCompile(`\d+ ms\b|after [0-9.]+(ms|s)`)
-	folders  = regexp.MustCompile(`(--data|--configs) \S+`)
-	ports    = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	places   = regexp.MustCompile(`( --(data|configs|server) \S+)+`)
 )
 
 // normal takes out what differs from run to run, and keeps widths where tables
@@ -241,10 +243,10 @@ func normal(t *testing.T, s string) string {
 		}
 		return seen[id]
 	})
+	s = numbers.ReplaceAllString(s, "     SEQ$1")
 	s = times.ReplaceAllString(s, "2026-01-02T03:04:05")
 	s = fraction.ReplaceAllString(s, ".678Z")
-	s = folders.ReplaceAllString(s, "$1 DIR")
-	s = ports.ReplaceAllString(s, "127.0.0.1:PORT")
+	s = places.ReplaceAllString(s, " --PLACE")
 	return duration.ReplaceAllStringFunc(s, func(d string) string {
 		if strings.HasPrefix(d, "after") {
 			return "after SOME TIME"
@@ -259,6 +261,7 @@ type buffer struct {
 	b     bytes.Buffer
 	other *buffer // standard error, if the test reads it
 	seen  func(string)
+	doing sync.WaitGroup // what seen started
 }
 
 // Write implements io.Writer. It calls seen with all that was written.
@@ -279,12 +282,14 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// after makes a buffer that calls f once when it holds a text.
+// after makes a buffer that calls f once, beside the command, when it holds a text.
 func after(text string, f func(all string)) *buffer {
 	var once sync.Once
-	return &buffer{seen: func(s string) {
+	b := &buffer{}
+	b.seen = func(s string) {
 		if strings.Contains(s, text) {
-			once.Do(func() { f(s) })
+			once.Do(func() { b.doing.Go(func() { f(s) }) })
 		}
-	}}
+	}
+	return b
 }

@@ -217,7 +217,7 @@ func (p *printer) ended(t event.Type, d *event.Ended) {
 	if d.StopReason != "stop" && d.StopReason != "" && d.StopReason != what {
 		what += " (" + d.StopReason + ")"
 	}
-	p.line(p.dim(fmt.Sprintf("%s after %d steps, %d tool calls%s", what, d.Steps, d.ToolCalls, tokens)))
+	p.line(p.dim(fmt.Sprintf("%s after %s, %s%s", what, count(d.Steps, "step"), count(d.ToolCalls, "tool call"), tokens)))
 	if d.Error != nil {
 		p.line("agentd: " + d.Error.Message)
 		if d.Error.Hint != "" {

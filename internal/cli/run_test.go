@@ -21,8 +21,8 @@ func TestRunDemo(t *testing.T) {
 	if n := len(types); types[0] != event.RunStarted || types[n-1] != event.RunCompleted || !slices.Contains(types, event.ToolCompleted) {
 		t.Errorf("events %v", types)
 	}
-	if b.json("runs", "ls", "--data", b.data); len(lines[client.Run](b.json("runs", "ls"))) != 2 {
-		t.Error("the data folder of the user is not the default")
+	if runs := lines[client.Run](b.json("runs", "ls")); len(runs) != 2 { // the user's data folder is the default
+		t.Errorf("%+v", runs)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestExitCodes(t *testing.T) {
 
 func TestFailedRun(t *testing.T) {
 	b := newBench(t)
-	b.agent("fail", "Try").exits(1).says("failed (model_error) after 1 steps")
+	b.agent("fail", "Try").exits(1).says("failed (model_error) after 1 step,")
 	id := lines[client.Run](b.here("runs", "ls", "--status", "failed", "--json").exits(0))[0].ID
 	b.here("runs", "show", id).exits(0).says("failed (model_error)", "error")
 }
@@ -130,7 +130,7 @@ func TestCancelledRun(t *testing.T) {
 			defer cancel()
 			r := b.runIn(ctx, after("one", func(string) { cancel() }), "run", "--data", b.data, "--configs", b.configs, "-p", "stuck", "Go").exits(130)
 			if terminal {
-				r.says("cancelled after 1 steps")
+				r.says("cancelled after 1 step,")
 			} else if types := r.types(); types[len(types)-1] != event.RunCancelled {
 				t.Errorf("events %v", types)
 			}

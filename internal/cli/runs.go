@@ -132,7 +132,7 @@ func (a *app) describeRun(r *client.Run, events []event.Event) error {
 
 // usage says in a line what a run used.
 func usage(u *message.Usage, steps int) string {
-	s := fmt.Sprintf("%d steps, %d tokens (%d in, %d out", steps, u.TotalTokens, u.Prompt(), u.Output)
+	s := fmt.Sprintf("%s, %d tokens (%d in, %d out", count(steps, "step"), u.TotalTokens, u.Prompt(), u.Output)
 	if p := u.Prompt(); p > 0 && u.CacheRead > 0 {
 		s += fmt.Sprintf(", %d%% of the input cached", u.CacheRead*100/p)
 	}
