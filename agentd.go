@@ -148,13 +148,7 @@ func storePath(data string) string {
 
 func loadConfig(cfg *Config) (*profile.Config, error) {
 	opts := &profile.Options{Env: cfg.Env, Builtins: builtinNames(cfg.Tools)}
-	var conf *profile.Config
-	var problems profile.Problems
-	if cfg.Configs == "" {
-		conf, problems = profile.LoadFS(profile.Embedded(), "embedded configs", opts)
-	} else {
-		conf, problems = profile.Load(cfg.Configs, opts)
-	}
+	conf, problems := read(cfg.Configs, opts)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}

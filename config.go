@@ -7,17 +7,30 @@ import (
 // Problem is one thing that is wrong with a configuration, and where.
 type Problem = profile.Problem
 
+// Settings are the server's own settings (agentd.yaml).
+type Settings = profile.Settings
+
+// ReadSettings reads the settings of a configuration folder (empty: the embedded
+// one). What is wrong with the folder is left for Open to report.
+func ReadSettings(dir string) Settings {
+	conf, _ := read(dir, &profile.Options{})
+	if conf == nil {
+		conf, _ = read("", &profile.Options{})
+	}
+	return conf.Settings
+}
+
+func read(dir string, opts *profile.Options) (*profile.Config, profile.Problems) {
+	if dir == "" {
+		return profile.LoadFS(profile.Embedded(), "embedded configs", opts)
+	}
+	return profile.Load(dir, opts)
+}
+
 // CheckConfig checks a configuration folder (empty: the embedded one) and lists
 // every problem; summary says what there is.
 func CheckConfig(dir string) (problems []Problem, summary string) {
-	opts := &profile.Options{Builtins: builtinNames(nil)}
-	var conf *profile.Config
-	var ps profile.Problems
-	if dir == "" {
-		conf, ps = profile.LoadFS(profile.Embedded(), "embedded configs", opts)
-	} else {
-		conf, ps = profile.Load(dir, opts)
-	}
+	conf, ps := read(dir, &profile.Options{Builtins: builtinNames(nil)})
 	if conf != nil {
 		summary = conf.String()
 	}

@@ -171,9 +171,13 @@ func (a *app) configsFolder() string {
 	return ""
 }
 
+// dataFolder is the folder that was named, else agentd.yaml's, else the user's.
 func (a *app) dataFolder() (string, error) {
 	if a.data != "" {
 		return a.data, nil
+	}
+	if data := agentd.ReadSettings(a.configsFolder()).Data; data != "" {
+		return data, nil
 	}
 	return agentd.DataFolder()
 }

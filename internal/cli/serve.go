@@ -36,17 +36,25 @@ func (a *app) serve(ctx context.Context, addr, demo string) error {
 	if a.verbose {
 		level = slog.LevelDebug
 	}
+	settings := agentd.ReadSettings(a.configsFolder())
+	if !a.verbose && level.UnmarshalText([]byte(settings.Log.Level)) != nil {
+		level = slog.LevelInfo
+	}
 	if demo != "" {
 		level = slog.LevelWarn // the demonstration is what people should see
 	}
-	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
+	var handler slog.Handler = slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level})
+	if settings.Log.Format == "json" {
+		handler = slog.NewJSONHandler(a.Err, &slog.HandlerOptions{Level: level})
+	}
+	log := slog.New(handler)
 	rt, err := a.open(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
 	if addr == "" {
-		addr = rt.Settings().Addr
+		addr = settings.Addr
 	}
 	srv := rt.Server()
 	if err := srv.Listen(addr); err != nil {

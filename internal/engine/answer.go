@@ -27,7 +27,11 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 		return nil, err
 	}
 	change.Decision = in.Decision
-	err = e.send(ctx, Ref{req.Tenant, row.RunID}, in, func(tx *store.Tx) { tx.Answers = append(tx.Answers, change) })
+	var input run.Input = in
+	if in.Amended {
+		input = withArgs{in, row.CallID, change.Answer}
+	}
+	err = e.send(ctx, Ref{req.Tenant, row.RunID}, input, func(tx *store.Tx) { tx.Answers = append(tx.Answers, change) })
 	if err != nil {
 		// Somebody may have been faster.
 		if now, err2 := e.store.Interrupt(ctx, req.Tenant, row.ID); err2 == nil && now.Status != "open" {
@@ -36,6 +40,13 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 		return nil, err
 	}
 	return e.Interrupt(ctx, Ref{req.Tenant, row.ID})
+}
+
+// withArgs is an answer with the arguments that it changed.
+type withArgs struct {
+	run.Input
+	call string
+	args json.RawMessage
 }
 
 // findInterrupt finds the one that is answered.

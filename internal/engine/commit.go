@@ -19,8 +19,9 @@ import (
 type batch struct {
 	tx     *store.Tx
 	events []event.Event
-	// after is started when the change is durable.
-	after []func()
+	// start is called when the change's events have their numbers, after when
+	// it is durable.
+	start, after []func()
 }
 
 // committer writes a run's changes in order. While a commit is under way the
@@ -59,6 +60,11 @@ func (d *driver) commit(b *batch, it item) {
 			}
 			b.tx.Events = append(b.tx.Events, row)
 		}
+	}
+	// Only now may effects begin to tell of themselves: what they publish
+	// comes after the events that started them.
+	for _, f := range b.start {
+		f()
 	}
 	limit := d.stream.last() + reserve
 	if d.state.Status.Ended() {

@@ -272,6 +272,8 @@ func (d *driver) apply(it item) {
 			pure = w.Input
 		case withBlob:
 			pure = w.Input
+		case withArgs:
+			pure = w.Input
 		}
 		tr, err := run.Step(d.state, pure)
 		if err != nil {
@@ -289,6 +291,9 @@ func (d *driver) apply(it item) {
 			b.tx.Blobs = append(b.tx.Blobs, w.blob)
 			b.events = append(b.events, event.Event{RunID: d.ref.ID, Time: w.blob.Created, Step: d.state.Step, Type: event.ArtifactCreated,
 				Data: artifact(w.blob)})
+		}
+		if w, ok := in.(withArgs); ok && d.tools.amended != nil {
+			d.tools.amended[w.call] = w.args
 		}
 		d.before(pure)
 		d.state = tr.State
@@ -362,9 +367,14 @@ func (d *driver) enrich(ev event.Event) event.Event {
 	case *event.Tool:
 		switch ev.Type {
 		case event.ToolStarted:
-			p.Args = d.agent.Redact.data(p.Name, d.tools.args(p.ToolCallID))
+			args, amended := d.tools.shown(p.ToolCallID)
+			p.Args = d.agent.Redact.data(p.Name, args)
+			if amended {
+				p.Decision = "amended"
+			}
 		case event.ToolCompleted, event.ToolFailed:
 			p.Result = d.agent.Redact.text(p.Name, p.Result)
+			p.Details = d.agent.Redact.data(p.Name, p.Details)
 		}
 	case *event.Checkpoint:
 		if p.ToolCall != nil {

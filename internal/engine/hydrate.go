@@ -62,7 +62,7 @@ func encodeEvent(ev event.Event, r *reply, callsEntry string) (*store.Event, err
 			}
 		case event.ToolCompleted, event.ToolFailed:
 			if c.EntryID != "" {
-				c.Result = ""
+				c.Result, c.Details = "", nil
 			}
 		}
 		data = &c
@@ -185,7 +185,6 @@ func (h *hydrator) event(ctx context.Context, e *Engine, tenant string, row *sto
 		if d.Result == "" && d.EntryID != "" && (ev.Type == event.ToolCompleted || ev.Type == event.ToolFailed) {
 			if m := h.message(ctx, e, tenant, session, d.EntryID); m != nil {
 				d.Result = h.redact.text(d.Name, m.Text())
-				d.Details = m.Details
 			}
 		}
 	}

@@ -31,13 +31,13 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 	case run.CallModel:
 		// A model call may start ahead of the commit: if that fails the reply
 		// is dropped, and nothing but tokens is lost.
-		d.callModel(eff)
+		b.start = append(b.start, d.callModel(eff))
 	case run.CallTool:
 		start := d.callTool(eff)
 		if eff.Effect == string(tool.Once) {
 			b.after = append(b.after, start)
 		} else {
-			start()
+			b.start = append(b.start, start)
 		}
 	case run.SpawnChild:
 		b.after = append(b.after, d.spawn(eff))
@@ -74,8 +74,8 @@ func (d *driver) sleep(eff run.Sleep) {
 	}).Stop
 }
 
-// callModel asks the model for a reply.
-func (d *driver) callModel(eff run.CallModel) {
+// callModel prepares a call of the model and gives the function that starts it.
+func (d *driver) callModel(eff run.CallModel) func() {
 	m := d.model()
 	options := d.agent.Options
 	d.spec.Overrides.options(&options)
@@ -85,20 +85,22 @@ func (d *driver) callModel(eff run.CallModel) {
 		Options: options, Session: d.row.SessionID, Scratch: d.scratch(eff.Index),
 	})
 	ctx, cancel, settle := d.effect("model")
-	d.e.wg.Add(1)
-	go func() {
-		defer d.e.wg.Done()
-		p := &generation{d: d, m: m, step: eff.Step, idle: d.agent.ModelIdle}
-		var err error
-		if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
-			failed := failure(model.AsError(ctx, m.Name, req.Model, err))
-			failed.At = d.at()
-			settle(failed)
-			return
-		}
-		req.Messages = d.prefixed(req.Messages)
-		settle(p.run(ctx, cancel, req))
-	}()
+	return func() {
+		d.e.wg.Add(1)
+		go func() {
+			defer d.e.wg.Done()
+			g := &generation{d: d, m: m, step: eff.Step, idle: d.agent.ModelIdle}
+			var err error
+			if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
+				failed := failure(model.AsError(ctx, m.Name, req.Model, err))
+				failed.At = d.at()
+				settle(failed)
+				return
+			}
+			req.Messages = d.prefixed(req.Messages)
+			settle(g.run(ctx, cancel, req))
+		}()
+	}
 }
 
 // generation is a model call under way.

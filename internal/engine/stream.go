@@ -26,6 +26,8 @@ type stream struct {
 	seq  int64
 	// limit is the highest number that may be published before the next commit.
 	limit int64
+	// sent is the highest number that readers were given.
+	sent  int64
 	queue []*batchEvents
 	// live are the events published ahead of their commit, deltas joined.
 	live []liveEvent
@@ -36,8 +38,8 @@ type stream struct {
 type batchEvents struct {
 	events []event.Event
 	ready  bool
-	// taken were published live and are part of the same commit. They are
-	// kept for readers who come before it is durable.
+	// taken are the live events that the same commit contains. They are kept
+	// for readers who come after they were sent and before it is durable.
 	taken []event.Event
 }
 
@@ -106,12 +108,9 @@ func (s *stream) open(events []event.Event) (b *batchEvents, all []event.Event) 
 	defer s.mu.Unlock()
 	b = &batchEvents{events: events}
 	for i := range s.live {
-		ev := s.live[i].materialise()
-		if !s.live[i].waiting {
-			b.taken = append(b.taken, ev)
-		}
-		all = append(all, ev)
+		b.taken = append(b.taken, s.live[i].materialise())
 	}
+	all = slices.Clone(b.taken)
 	s.live = s.live[:0]
 	for i := range events {
 		s.seq++
@@ -132,7 +131,7 @@ func (s *stream) last() int64 {
 func (s *stream) start(seq int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seq, s.limit = max(s.seq, seq), seq
+	s.seq, s.limit, s.sent = max(s.seq, seq), seq, max(s.sent, seq)
 	s.queue, s.live = nil, nil
 }
 
@@ -158,6 +157,9 @@ func (s *stream) publish(batches []*batchEvents, limit int64) {
 }
 
 func (s *stream) send(events ...event.Event) {
+	if len(events) > 0 {
+		s.sent = events[len(events)-1].Seq
+	}
 	for r := range s.subs {
 		r.put(events)
 	}
@@ -226,10 +228,14 @@ func (s *stream) subscribe(limit int) *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range s.queue {
-		r.buf = append(r.buf, b.taken...)
+		for _, ev := range b.taken {
+			if ev.Seq <= s.sent {
+				r.buf = append(r.buf, ev)
+			}
+		}
 	}
 	for i := range s.live {
-		if !s.live[i].waiting {
+		if s.live[i].Seq <= s.sent {
 			r.buf = append(r.buf, s.live[i].materialise())
 		}
 	}

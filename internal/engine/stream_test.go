@@ -70,6 +70,35 @@ func TestDeltasWaitForTheCommitAheadOfThem(t *testing.T) {
 	}
 }
 
+// A delta that waited for one commit is part of the next. A reader who comes
+// after it was sent and before that next commit is durable gets it.
+func TestReaderBetweenTwoCommitsMissesNothing(t *testing.T) {
+	s := &stream{}
+	s.start(0)
+	first, _ := s.open([]event.Event{{Type: event.StepStarted}})
+	s.publishLive(delta("Hello"))
+	second, all := s.open([]event.Event{{Type: event.StepCompleted}})
+	if got := show(all); got != `6:"Hello" 7:step_completed ` {
+		t.Fatalf("the second commit contains %s", got)
+	}
+	early := s.subscribe(100)
+	if got := show(drain(t, early)); got != "" {
+		t.Errorf("before anything was sent a reader gets %s", got)
+	}
+	s.publish([]*batchEvents{first}, reserve)
+	late := s.subscribe(100)
+	if got := show(drain(t, late)); got != `6:"Hello" ` {
+		t.Errorf("a reader between the commits gets %s", got)
+	}
+	s.publish([]*batchEvents{second}, reserve)
+	if got := show(drain(t, late)); got != `7:step_completed ` {
+		t.Errorf("then it gets %s", got)
+	}
+	if got := show(drain(t, early)); got != `1:step_started 6:"Hello" 7:step_completed ` {
+		t.Errorf("the early reader gets %s", got)
+	}
+}
+
 func TestSlowReaderIsDisconnected(t *testing.T) {
 	s := &stream{}
 	s.start(0)

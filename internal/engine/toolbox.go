@@ -20,9 +20,11 @@ type toolbox struct {
 	rules     policy.Rules
 	subagents []string
 	auto      bool
-	// raw and prepared are the arguments of the open batch by call id.
+	// raw, prepared and amended are the arguments of the open batch by call id:
+	// as the model wrote them, validated, and as a person changed them.
 	raw      map[string]json.RawMessage
 	prepared map[string]json.RawMessage
+	amended  map[string]json.RawMessage
 }
 
 func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
@@ -54,7 +56,7 @@ func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (too
 
 // open takes in the calls of a reply.
 func (b *toolbox) open(m *message.Message) {
-	b.raw, b.prepared = map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	b.raw, b.prepared, b.amended = map[string]json.RawMessage{}, map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for _, c := range m.ToolCalls() {
 		b.raw[c.ID] = c.Arguments
 	}
@@ -110,6 +112,15 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 		v.Decision = run.Allow
 	}
 	return v
+}
+
+// shown gives a call's arguments as people see them: as a person changed them,
+// else as the model wrote them.
+func (b *toolbox) shown(callID string) (args json.RawMessage, amended bool) {
+	if a, ok := b.amended[callID]; ok {
+		return a, true
+	}
+	return b.raw[callID], false
 }
 
 // amend replaces a call's arguments by a person's, if they are valid.
