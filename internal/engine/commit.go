@@ -139,6 +139,7 @@ func (c *committer) run() {
 			c.fail(err, waiting)
 			continue
 		}
+		c.d.e.healthy()
 		c.d.stream.publish(batches, limit)
 		for _, f := range after {
 			f()
@@ -180,17 +181,18 @@ func (c *committer) write(tx *store.Tx) error {
 // fail lets go of the run: its durable state is that of the last commit.
 func (c *committer) fail(err error, waiting []chan error) {
 	d := c.d
-	kind, hint := fault.Unavailable, "The run goes on when agentd is started again."
+	kind, hint := fault.Unavailable, "The run goes on when the store takes commits again."
 	switch {
 	case errors.Is(err, store.ErrFenced):
 		kind, hint = fault.Conflict, "Another agentd drives this run."
 	case errors.Is(err, store.ErrNotFound):
 		kind, hint = fault.NotFound, ""
 	case d.ctx.Err() == nil:
-		d.e.log.Error("the store refuses a commit; the run stops here until the next start", "run", d.ref.ID, "error", err)
+		d.e.log.Error("the store refuses a commit; the run goes on from the last one later", "run", d.ref.ID, "error", err)
 		d.e.mu.Lock()
 		d.e.broken = err
 		d.e.mu.Unlock()
+		d.e.driveLater(d.ref)
 	}
 	ferr := &fault.Error{Kind: kind, Err: err, Hint: hint}
 	c.mu.Lock()

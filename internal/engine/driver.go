@@ -141,6 +141,10 @@ func (d *driver) main() {
 		if !errors.Is(err, context.Canceled) {
 			d.e.log.Error("a run can not be driven", "run", d.ref.ID, "error", err)
 		}
+		var illegal *run.IllegalError
+		if d.ctx.Err() == nil && fault.KindOf(err) != fault.NotFound && !errors.As(err, &illegal) {
+			d.e.driveLater(d.ref) // the store may only have been busy
+		}
 		d.refuse(err)
 		return
 	}
@@ -374,7 +378,6 @@ func (d *driver) enrich(ev event.Event) event.Event {
 			}
 		case event.ToolCompleted, event.ToolFailed:
 			p.Result = d.agent.Redact.text(p.Name, p.Result)
-			p.Details = d.agent.Redact.data(p.Name, p.Details)
 		}
 	case *event.Checkpoint:
 		if p.ToolCall != nil {

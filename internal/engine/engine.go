@@ -99,6 +99,9 @@ type Config struct {
 	// MaxConcurrentRuns is how many runs execute at the same time, children of
 	// a run not counted; more wait in the queue. 0 means 1024.
 	MaxConcurrentRuns int
+	// RetryPause is how long a run rests whose store failed before it is
+	// driven again; 0 means five seconds.
+	RetryPause time.Duration
 	// MaxResultBytes is how much text of a tool result the model gets; of a
 	// larger one it gets the beginning, and the whole is stored as an
 	// artifact. 0 means 30 KiB.
@@ -158,6 +161,9 @@ func New(cfg Config) (*Engine, error) {
 	}
 	if cfg.MaxConcurrentRuns <= 0 {
 		cfg.MaxConcurrentRuns = 1024
+	}
+	if cfg.RetryPause <= 0 {
+		cfg.RetryPause = 5 * time.Second
 	}
 	if cfg.MaxResultBytes <= 0 {
 		cfg.MaxResultBytes = 30 << 10
@@ -242,6 +248,22 @@ func (e *Engine) lineUp(session Ref, runID string) bool {
 	}
 	l.waiting = append(l.waiting, runID)
 	return false
+}
+
+// driveLater drives a run again after a pause, from what is committed.
+func (e *Engine) driveLater(ref Ref) {
+	time.AfterFunc(e.cfg.RetryPause, func() {
+		if e.ctx.Err() == nil {
+			e.drive(ref)
+		}
+	})
+}
+
+// healthy notes that the store takes commits.
+func (e *Engine) healthy() {
+	e.mu.Lock()
+	e.broken = nil
+	e.mu.Unlock()
 }
 
 // holdLane takes a session's turn for something that is not a run, if it is free.

@@ -62,7 +62,7 @@ func encodeEvent(ev event.Event, r *reply, callsEntry string) (*store.Event, err
 			}
 		case event.ToolCompleted, event.ToolFailed:
 			if c.EntryID != "" {
-				c.Result, c.Details = "", nil
+				c.Result = ""
 			}
 		}
 		data = &c

@@ -205,7 +205,7 @@ func (m *machine) toolDone(in ToolDone) error {
 	}
 	result := *in.Message
 	result.ToolCallID, result.ToolName = c.ID, c.Name
-	told := &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: result.Text(), Details: result.Details, DurationMS: in.DurationMS}
+	told := &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: result.Text(), DurationMS: in.DurationMS}
 	t := event.ToolCompleted
 	if result.IsError {
 		t = event.ToolFailed

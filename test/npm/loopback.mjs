@@ -1,13 +1,13 @@
-// Loaded before a server that would listen everywhere, on a port that it is
-// told: it listens on 127.0.0.1, on a free port where the port is 0, and says
-// which, before the server does.
+// Loaded before a program whose servers would listen everywhere: they listen on
+// 127.0.0.1 and say on which port. This stands where Node itself binds, because
+// some servers ask for their port right after listen, which a host that has to
+// be looked up would make too early.
 import net from 'node:net';
 
-const listen = net.Server.prototype.listen;
-net.Server.prototype.listen = function (...args) {
-  const port = typeof args[0] === 'object' && args[0] !== null ? args[0].port : args[0];
-  if (!/^\d+$/.test(String(port ?? 0))) throw new Error('loopback.mjs: only ports, not ' + String(port));
-  const callback = args.find((a) => typeof a === 'function');
+const bind = net.Server.prototype._listen2;
+if (typeof bind !== 'function') throw new Error('loopback.mjs does not fit this version of Node: ' + process.version);
+net.Server.prototype._listen2 = function (address, port, family, ...rest) {
+  if (typeof port !== 'number' && !/^\d+$/.test(String(port))) throw new Error('loopback.mjs: only ports, not ' + String(port));
   this.once('listening', () => process.stderr.write(`listens on http://127.0.0.1:${this.address().port}\n`));
-  return listen.call(this, { port: Number(port ?? 0), host: '127.0.0.1' }, callback);
+  return bind.call(this, '127.0.0.1', port, 4, ...rest);
 };

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"time"
+)
+
+func main() {
+	if err := start(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func start() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "library":
+			return library(ctx, os.Args[2:])
+		case "bare":
+			return bare(ctx, os.Args[2:])
+		}
+	}
+	b := &bench{}
+	only := flag.String("only", "", "regular expression: the parts to run (loop, chunk, serve, waiting, start, disk)")
+	flag.StringVar(&b.agentd, "agentd", "bin/agentd", "the binary under test")
+	flag.StringVar(&b.peer, "peer", "", "the binary of the peer; empty for none")
+	flag.IntVar(&b.rounds, "rounds", 5, "rounds; medians are over them")
+	flag.DurationVar(&b.load, "load", 2*time.Second, "how long each load lasts")
+	flag.Parse()
+	part, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
+	if b.dir, err = os.MkdirTemp("", "agentd-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		name string
+		run  func(context.Context) error
+	}{{"loop", b.loop}, {"chunk", b.chunk}, {"serve", b.serve}, {"waiting", b.waiting}, {"start", b.start}, {"disk", b.disk}} {
+		if !part.MatchString(p.name) {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "bench: %s\n", p.name)
+		if err := p.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	b.print(os.Stdout)
+	return nil
+}
+
+// bench is one run of the benchmark.
+type bench struct {
+	agentd, peer string
+	dir          string
+	rounds       int
+	load         time.Duration
+	folders      int
+	rows         []row
+	notes        []string
+}
