@@ -137,7 +137,10 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 		Options: prompt.Options{MaxTokens: p.MaxOutputTokens, Temperature: p.Temperature, TopP: p.TopP,
 			Thinking: model.ThinkingLevel(p.Thinking), JSON: p.OutputStyle == "json"},
 		Interactive: p.PromptTemplates.InteractivePreamble, Autonomous: p.PromptTemplates.AutonomousPreamble}
-	ag.System = system(p, tools.Len() > 0, ag.AskUser)
+	ag.System = system(p, tools.Len() > 0)
+	if ag.AskUser {
+		ag.Interactive = strings.TrimSpace(ag.Interactive + "\n\n" + p.PromptTemplates.CheckpointPreamble)
+	}
 	for _, ex := range p.FewShotExamples {
 		ag.Examples = append(ag.Examples, message.User(ex.User),
 			message.Message{Role: message.RoleAssistant, Content: []message.Block{message.Text(ex.Assistant)}, StopReason: message.StopEnd})
@@ -157,7 +160,15 @@ func (a *agents) Redactor(_, name string) (engine.Redact, error) {
 // redactor hides what any of the profile's servers wants hidden: an event names
 // the tool, not the server, and hiding too much is the safe mistake.
 func (a *agents) redactor(p *profile.Profile) engine.Redact {
-	servers := slices.DeleteFunc(slices.Clone(p.Tools.MCPServers), func(name string) bool { return len(a.conf.Servers[name].Redaction) == 0 })
+	servers := slices.DeleteFunc(slices.Clone(p.Tools.MCPServers), func(name string) bool {
+		c := a.conf.Servers[name]
+		for _, t := range c.Tools {
+			if len(t.Redaction) > 0 {
+				return false
+			}
+		}
+		return len(c.Redaction) == 0
+	})
 	if len(servers) == 0 {
 		return nil
 	}
@@ -200,7 +211,10 @@ func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 }
 
 func (a *agents) provider(p *profile.Profile, m *profile.Model) (model.Provider, error) {
-	key := strings.Join([]string{p.ProfileName, m.Provider, m.BaseURL, m.Model, m.Script}, "\x00")
+	key := fmt.Sprintf("%s\x00%+v", p.ProfileName, *m) // secrets print as such, and differ by profile only
+	for k, v := range m.Headers {
+		key += "\x00" + k + "\x00" + v.Reveal()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if pr, ok := a.providers[key]; ok {
@@ -302,7 +316,7 @@ func rules(p *profile.Profile) policy.Rules {
 const neutral = "You are a helpful assistant. Do what is asked, and say plainly what you could not find out."
 
 // system is the static system prompt.
-func system(p *profile.Profile, tools, asks bool) []model.SystemPart {
+func system(p *profile.Profile, tools bool) []model.SystemPart {
 	text := strings.TrimSpace(p.SystemPrompt)
 	if text == "" {
 		text = neutral
@@ -314,9 +328,6 @@ func system(p *profile.Profile, tools, asks bool) []model.SystemPart {
 	}
 	if tools {
 		add(p.PromptTemplates.ToolUsePreamble)
-	}
-	if asks {
-		add(p.PromptTemplates.CheckpointPreamble)
 	}
 	switch p.OutputStyle {
 	case "concise":

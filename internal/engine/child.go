@@ -23,13 +23,22 @@ func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run,
 	}
 	ref := Ref{tenant, eff.Child}
 	_, err := e.store.Run(ctx, tenant, eff.Child)
+	if eff.Stop {
+		if errors.Is(err, store.ErrNotFound) {
+			return fail(errors.New("it was cancelled before it started"))
+		}
+		return e.stopChild(ref, eff, fail)
+	}
 	if errors.Is(err, store.ErrNotFound) {
 		err = e.startChild(ctx, tenant, parent, eff, args)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && e.ctx.Err() == nil {
 		return fail(err)
 	}
 	r, err := e.Wait(ctx, ref)
+	if e.ctx.Err() != nil {
+		return nil, false // not an outcome: the next engine finds the child
+	}
 	if ctx.Err() != nil {
 		if errors.Is(context.Cause(ctx), errStopped) {
 			// The chain of cancels: the child ends first, then its parent.
@@ -46,10 +55,13 @@ func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run,
 func (e *Engine) stopChild(ref Ref, eff run.SpawnChild, fail func(error) (*message.Message, bool)) (*message.Message, bool) {
 	ctx, cancel := context.WithTimeout(e.ctx, 5*e.cfg.AbandonAfter+time.Second)
 	defer cancel()
-	if _, err := e.Cancel(ctx, ref, "its parent run was cancelled"); err != nil && fault.KindOf(err) != fault.Conflict {
+	if _, err := e.Cancel(ctx, ref, "its parent run was cancelled"); err != nil && fault.KindOf(err) != fault.Conflict && e.ctx.Err() == nil {
 		return fail(err)
 	}
 	r, err := e.Wait(ctx, ref)
+	if e.ctx.Err() != nil {
+		return nil, false
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -107,7 +119,8 @@ func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Ru
 	}
 	st := run.New(row.ID, row.SessionID)
 	row.State = st.Encode()
-	if err := e.store.Commit(ctx, tx); err != nil {
+	// If ctx ended here the commit might still happen, and nobody would know.
+	if err := e.store.Commit(context.WithoutCancel(ctx), tx); err != nil {
 		return internal("engine.startChild", err)
 	}
 	if e.lineUp(Ref{tenant, row.SessionID}, row.ID) {

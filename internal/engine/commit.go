@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
@@ -22,6 +23,9 @@ type batch struct {
 	// start is called when the change's events have their numbers, after when
 	// it is durable.
 	start, after []func()
+	// quick: an effect was started that may end at once, such as a tool that
+	// looks something up in memory. Its outcome should join the same commit.
+	quick bool
 }
 
 // committer writes a run's changes in order. While a commit is under way the
@@ -31,6 +35,7 @@ type committer struct {
 
 	mu      sync.Mutex
 	tx      *store.Tx // what has gathered
+	change  change    // of the run's row, the newest
 	batches []*batchEvents
 	after   []func()
 	waiting []chan error
@@ -70,30 +75,67 @@ func (d *driver) commit(b *batch, it item) {
 	if d.state.Status.Ended() {
 		limit = d.stream.last()
 	}
-	b.tx.Runs = append(b.tx.Runs, store.RunChange{ID: d.ref.ID, RunUpdate: d.update(limit)})
+	d.update(limit)
 	b.tx.Fences = append(b.tx.Fences, store.Fence{RunID: d.ref.ID, Epoch: d.fence})
 	d.fence = d.row.Epoch
-	d.commits.add(b, opened, limit, it.done)
+	d.commits.add(b, change{d.row.RunUpdate, d.state}, opened, limit, it.done)
+	if b.quick && len(b.after) == 0 && it.done == nil {
+		d.lingers = true
+		return
+	}
+	d.flush()
 }
 
-// update is the changing part of the run's row.
-func (d *driver) update(limit int64) store.RunUpdate {
+// flush starts the commit of what has gathered.
+func (d *driver) flush() {
+	d.lingers = false
+	d.commits.flush()
+}
+
+// linger gives effects that may end at once the processor a few times, and
+// reports whether one has ended. This takes microseconds, far less than the
+// commit that it may save.
+func (d *driver) linger() bool {
+	for range 3 {
+		if d.waiting() {
+			return true
+		}
+		runtime.Gosched()
+	}
+	return d.waiting()
+}
+
+// change is what a commit makes of the run's row. The state is encoded when the
+// commit is made, because a later one may take its place before. Step never
+// changes a state that it was given.
+type change struct {
+	update store.RunUpdate
+	state  run.State
+}
+
+func (c *change) of(id string) []store.RunChange {
+	u := c.update
+	u.State = c.state.Encode()
+	u.Usage, _ = json.Marshal(&c.state.Usage)
+	return []store.RunChange{{ID: id, RunUpdate: u}}
+}
+
+// update brings the changing part of the run's row up to date, but for what is
+// encoded.
+func (d *driver) update(limit int64) {
 	s := &d.state
-	u := d.row.RunUpdate
-	u.Status, u.StopReason, u.Seq, u.State = string(s.Status), "", limit, s.Encode()
+	u := &d.row.RunUpdate
+	u.Status, u.StopReason, u.Seq = string(s.Status), "", limit
 	u.OutputEntry, u.Steps = s.Output, s.Step
-	u.Usage, _ = json.Marshal(&s.Usage)
 	if u.Started == 0 && s.Status != run.Queued {
 		u.Started = d.e.now()
 	}
 	if s.Status.Ended() {
 		u.StopReason, u.Ended = s.StopReason, d.e.now()
 	}
-	d.row.RunUpdate = u
-	return u
 }
 
-func (c *committer) add(b *batch, opened *batchEvents, limit int64, done chan error) {
+func (c *committer) add(b *batch, now change, opened *batchEvents, limit int64, done chan error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
@@ -111,11 +153,19 @@ func (c *committer) add(b *batch, opened *batchEvents, limit int64, done chan er
 		c.batches = append(c.batches, opened)
 	}
 	c.after = append(c.after, b.after...)
+	c.change = now
 	if done != nil {
 		c.waiting = append(c.waiting, done)
 	}
 	c.limit = limit
-	if !c.busy {
+}
+
+// flush starts the commit of what has gathered, unless one is under way, after
+// which it comes by itself.
+func (c *committer) flush() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.busy && c.tx != nil {
 		c.busy = true
 		go c.run()
 	}
@@ -131,9 +181,10 @@ func (c *committer) run() {
 			c.mu.Unlock()
 			return
 		}
-		tx, batches, after, waiting, limit := c.tx, c.batches, c.after, c.waiting, c.limit
+		tx, now, batches, after, waiting, limit := c.tx, c.change, c.batches, c.after, c.waiting, c.limit
 		c.tx, c.batches, c.after, c.waiting = nil, nil, nil, nil
 		c.mu.Unlock()
+		tx.Runs = now.of(c.d.ref.ID)
 		err := c.write(tx)
 		if err != nil {
 			c.fail(err, waiting)
@@ -207,7 +258,9 @@ func (c *committer) fail(err error, waiting []chan error) {
 	d.stream.closeReaders()
 }
 
+// wait returns when everything that was added is committed, or can not be.
 func (c *committer) wait() {
+	c.flush()
 	c.mu.Lock()
 	for c.busy {
 		c.idle.Wait()
@@ -221,13 +274,12 @@ func (c *committer) failed() error {
 	return c.err
 }
 
-// merge adds a later change of the same run to a gathered one. The later state
-// of the run replaces the earlier one; only the first fence counts.
+// merge adds a later change of the same run to a gathered one. Only the first
+// fence counts.
 func merge(a, b *store.Tx) {
 	a.NewSessions = append(a.NewSessions, b.NewSessions...)
 	a.NewRuns = append(a.NewRuns, b.NewRuns...)
 	a.Entries = append(a.Entries, b.Entries...)
-	a.Runs = b.Runs
 	if len(b.Leaves) > 0 {
 		a.Leaves = b.Leaves
 	}
@@ -259,7 +311,7 @@ func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
 			tx.DropInputs = append(tx.DropInputs, store.InputRef{RunID: d.ref.ID, ID: id})
 		}
 	case run.OpenInterrupt:
-		call, _ := json.Marshal(event.Tool{ToolCallID: w.CallID, Name: w.Name, Args: d.tools.args(w.CallID)})
+		call, _ := json.Marshal(event.Tool{ToolCallID: w.CallID, Name: w.Name, Args: d.tools.args(w.CallID, w.Name)})
 		tx.NewInterrupts = append(tx.NewInterrupts, &store.Interrupt{ID: w.ID, RunID: d.ref.ID, RootID: d.rootID(), SessionID: d.row.SessionID,
 			CallID: w.CallID, Kind: w.Kind, Prompt: w.Prompt, Schema: w.Schema, ToolCall: call, Created: now, Expires: w.Expires,
 			InterruptAnswer: store.InterruptAnswer{Status: "open"}})

@@ -32,6 +32,7 @@ type driver struct {
 	leaving bool // no more items are taken
 	wake    chan struct{}
 
+	loaded bool // what follows was read
 	row    *store.Run
 	spec   spec
 	agent  *Agent
@@ -47,6 +48,7 @@ type driver struct {
 	// scratches are the adapters' private memories, by model.
 	scratches map[int]*model.Scratch
 	calls     string // entry of the reply whose calls are open
+	lingers   bool   // a change has gathered whose commit is not started
 }
 
 // item is an input with what must be in the same commit and who waits for it.
@@ -126,6 +128,13 @@ func (d *driver) take() []item {
 	return items
 }
 
+// waiting is whether there are items to take.
+func (d *driver) waiting() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.inbox) > 0
+}
+
 // main is the life of a driver.
 func (d *driver) main() {
 	defer d.e.wg.Done()
@@ -148,6 +157,7 @@ func (d *driver) main() {
 		d.refuse(err)
 		return
 	}
+	d.loaded = true
 	if first != nil {
 		d.apply(item{in: first})
 	}
@@ -167,6 +177,12 @@ func (d *driver) main() {
 		}
 		if admitted && d.idle() && d.depart() {
 			return
+		}
+		if d.lingers {
+			if d.linger() {
+				continue
+			}
+			d.flush()
 		}
 		select {
 		case <-d.wake:
@@ -235,7 +251,7 @@ func (d *driver) leave() {
 	case d.state.Status.Ended():
 		d.e.leave(Ref{d.ref.Tenant, d.row.SessionID}, d.ref.ID)
 		d.e.ended(d.ref)
-	case d.state.Status == run.Queued && d.turn():
+	case d.loaded && d.state.Status == run.Queued && d.turn():
 		d.e.drive(d.ref) // its turn came while this driver was leaving
 	}
 }
@@ -381,7 +397,7 @@ func (d *driver) enrich(ev event.Event) event.Event {
 		}
 	case *event.Checkpoint:
 		if p.ToolCall != nil {
-			p.ToolCall.Args = d.agent.Redact.data(p.ToolCall.Name, d.tools.args(p.ToolCall.ToolCallID))
+			p.ToolCall.Args = d.agent.Redact.data(p.ToolCall.Name, d.tools.args(p.ToolCall.ToolCallID, p.ToolCall.Name))
 		}
 	case *event.Subagent:
 		p.Profile = d.tools.subagent(p.ToolCallID)

@@ -169,6 +169,10 @@ func (h *hydrator) event(ctx context.Context, e *Engine, tenant string, row *sto
 			}
 		}
 	case *event.Ended:
+		// The run may have ended since its row was read first.
+		if now, err := e.store.Run(ctx, tenant, row.RunID); err == nil {
+			h.output = now.OutputEntry
+		}
 		if m := h.message(ctx, e, tenant, session, h.output); m != nil {
 			d.Output = m.Text()
 		}

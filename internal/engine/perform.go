@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"agentd/event"
@@ -37,7 +38,7 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 		if eff.Effect == string(tool.Once) {
 			b.after = append(b.after, start)
 		} else {
-			b.start = append(b.start, start)
+			b.start, b.quick = append(b.start, start), true
 		}
 	case run.SpawnChild:
 		b.after = append(b.after, d.spawn(eff))
@@ -64,6 +65,40 @@ func (d *driver) effect(key string) (ctx context.Context, cancel context.CancelC
 	}
 }
 
+// attempt is an effect that is being performed, in a goroutine of its own. It
+// ends once: with its outcome or, because it did not end when it was told to, by
+// being abandoned. What it brings after that is dropped.
+type attempt struct {
+	d      *driver
+	settle func(run.Input)
+	over   atomic.Bool
+}
+
+func (d *driver) attempt(settle func(run.Input)) *attempt {
+	d.e.wg.Add(1)
+	return &attempt{d: d, settle: settle}
+}
+
+// end hands in the outcome, unless there is one.
+func (a *attempt) end(in run.Input) {
+	if a.over.CompareAndSwap(false, true) {
+		a.settle(in)
+		a.d.e.wg.Done()
+	}
+}
+
+// abandonAfter ends the attempt with what abandoned gives, if it is not over some
+// time after ctx ended. The function it returns is to be called when it is.
+func (a *attempt) abandonAfter(ctx context.Context, abandoned func() run.Input) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		time.AfterFunc(a.d.e.cfg.AbandonAfter, func() {
+			if !a.over.Load() {
+				a.end(abandoned())
+			}
+		})
+	})
+}
+
 func (d *driver) sleep(eff run.Sleep) {
 	if stop := d.timers[eff.ID]; stop != nil {
 		stop()
@@ -78,7 +113,7 @@ func (d *driver) sleep(eff run.Sleep) {
 func (d *driver) callModel(eff run.CallModel) func() {
 	m := d.model()
 	options := d.agent.Options
-	d.spec.Overrides.options(&options)
+	d.spec.Overrides.options(&options, d.state.TurnSteps > 1)
 	msgs := d.conv.messages
 	req := prompt.Build(&prompt.Parts{
 		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
@@ -86,19 +121,23 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	})
 	ctx, cancel, settle := d.effect("model")
 	return func() {
-		d.e.wg.Add(1)
+		a := d.attempt(settle)
 		go func() {
-			defer d.e.wg.Done()
 			g := &generation{d: d, m: m, step: eff.Step, idle: d.agent.ModelIdle}
 			var err error
 			if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
 				failed := failure(model.AsError(ctx, m.Name, req.Model, err))
 				failed.At = d.at()
-				settle(failed)
+				a.end(failed)
 				return
 			}
 			req.Messages = d.prefixed(req.Messages)
-			settle(g.run(ctx, cancel, req))
+			stop := a.abandonAfter(ctx, func() run.Input {
+				return g.failed(ctx, req, &model.Error{Class: model.ClassCancelled, Provider: m.Name, Message: "the call did not end and was abandoned"}, nil)
+			})
+			in := g.run(ctx, cancel, req)
+			stop()
+			a.end(in)
 		}()
 	}
 }
@@ -110,11 +149,6 @@ type generation struct {
 	step    int
 	idle    time.Duration
 	partial *message.Message
-}
-
-type generated struct {
-	msg *message.Message
-	err error
 }
 
 func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, req *model.Request) run.Input {
@@ -134,44 +168,38 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 		g.partial = ev.Partial
 		g.publish(ev)
 	}
-	done := make(chan generated, 1)
-	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				d.e.log.Error("a model adapter panicked", "run", d.ref.ID, "model", g.m.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				done <- generated{err: &model.Error{Class: model.ClassMalformed, Provider: g.m.Name, Message: fmt.Sprint("the adapter panicked: ", p)}}
-			}
-		}()
-		msg, err := g.m.Provider.Generate(ctx, req, emit)
-		done <- generated{msg, err}
+	msg, err := g.generate(ctx, req, emit)
+	if err != nil {
+		return g.failed(ctx, req, err, g.partial)
+	}
+	if msg.Timestamp == 0 {
+		msg.Timestamp = d.e.now()
+	}
+	return run.ModelDone{At: d.at(), Message: msg}
+}
+
+func (g *generation) generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (msg *message.Message, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.d.e.log.Error("a model adapter panicked", "run", g.d.ref.ID, "model", g.m.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			msg, err = nil, &model.Error{Class: model.ClassMalformed, Provider: g.m.Name, Message: fmt.Sprint("the adapter panicked: ", p)}
+		}
 	}()
-	var out generated
-	abandoned := false
-	select {
-	case out = <-done:
-	case <-ctx.Done():
-		select {
-		case out = <-done:
-		case <-time.After(d.e.cfg.AbandonAfter):
-			abandoned = true
-			out.err = &model.Error{Class: model.ClassCancelled, Provider: g.m.Name, Message: "the call did not end and was abandoned"}
-		}
-	}
-	if out.err == nil {
-		if out.msg.Timestamp == 0 {
-			out.msg.Timestamp = d.e.now()
-		}
-		return run.ModelDone{At: d.at(), Message: out.msg}
-	}
-	merr := model.AsError(ctx, g.m.Name, req.Model, out.err)
+	return g.m.Provider.Generate(ctx, req, emit)
+}
+
+// failed is the outcome of a call that gave no reply. partial is what there is
+// of one, if the adapter no longer writes to it.
+func (g *generation) failed(ctx context.Context, req *model.Request, err error, partial *message.Message) run.Input {
+	merr := model.AsError(ctx, g.m.Name, req.Model, err)
 	if cause := context.Cause(ctx); errors.Is(cause, errIdle) {
 		merr = &model.Error{Class: model.ClassTimeout, Provider: g.m.Name, Model: req.Model, Err: errIdle,
 			Message: fmt.Sprintf("nothing came for %s", g.idle)}
 	}
 	failed := failure(merr)
-	failed.At = d.at()
-	if failed.Class == run.FailCancelled && !abandoned && g.partial != nil {
-		p := *g.partial
+	failed.At = g.d.at()
+	if failed.Class == run.FailCancelled && partial != nil {
+		p := *partial
 		failed.Partial = &p
 	}
 	return failed
@@ -207,24 +235,23 @@ func (g *generation) publish(ev model.StreamEvent) {
 func (d *driver) callTool(eff run.CallTool) func() {
 	ctx, _, settle := d.effect("tool/" + eff.CallID)
 	t, spec, found := d.tools.set.Lookup(eff.Name)
-	args := d.tools.args(eff.CallID)
+	args := d.tools.args(eff.CallID, eff.Name)
 	timeout := spec.Timeout
 	if timeout <= 0 {
 		timeout = d.agent.ToolTimeout
 	}
 	return func() {
-		d.e.wg.Add(1)
+		a := d.attempt(settle)
 		go func() {
-			defer d.e.wg.Done()
 			if !found {
-				settle(run.ToolDone{At: d.at(), CallID: eff.CallID,
+				a.end(run.ToolDone{At: d.at(), CallID: eff.CallID,
 					Message: toolMessage(eff, tool.ErrorResult("The tool is no longer available."))})
 				return
 			}
 			if eff.Interrupt != "" {
 				amended, err := d.e.amended(ctx, Ref{d.ref.Tenant, eff.Interrupt})
 				if err != nil {
-					settle(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, tool.ErrorResult(err.Error()))})
+					a.end(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, tool.ErrorResult(err.Error()))})
 					return
 				}
 				args = amended
@@ -232,14 +259,15 @@ func (d *driver) callTool(eff run.CallTool) func() {
 			start := time.Now()
 			call := tool.Call{ID: eff.CallID, Name: eff.Name, Args: args, Key: eff.Key, Tenant: d.ref.Tenant,
 				RunID: d.ref.ID, SessionID: d.row.SessionID, Step: eff.Step}
-			res := d.runTool(ctx, t, call, timeout)
-			blob := d.e.capResult(&res, eff.Name)
-			var in run.Input = run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, res), Terminate: res.Terminate,
-				DurationMS: time.Since(start).Milliseconds()}
-			if blob != nil {
-				in = withBlob{in, blob}
-			}
-			settle(in)
+			d.runTool(ctx, a, t, call, timeout, func(res tool.Result) run.Input {
+				blob := d.e.capResult(&res, eff.Name)
+				var in run.Input = run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, res), Terminate: res.Terminate,
+					DurationMS: time.Since(start).Milliseconds()}
+				if blob != nil {
+					in = withBlob{in, blob}
+				}
+				return in
+			})
 		}()
 	}
 }
@@ -256,51 +284,48 @@ func toolMessage(eff run.CallTool, res tool.Result) *message.Message {
 	return &m
 }
 
-// runTool runs a tool under its timeout. A tool that does not end when it is told
-// to is abandoned: the run must not hang on it.
-func (d *driver) runTool(ctx context.Context, t tool.Tool, call tool.Call, timeout time.Duration) tool.Result {
+// runTool runs a tool under its timeout and ends the attempt with what outcome
+// makes of the result. A tool that does not end when it is told to is abandoned:
+// the run must not hang on it.
+func (d *driver) runTool(ctx context.Context, a *attempt, t tool.Tool, call tool.Call, timeout time.Duration, outcome func(tool.Result) run.Input) {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, fault.New(fault.Timeout, fmt.Sprintf("%s took longer than %s", call.Name, timeout)))
 		defer cancel()
 	}
 	if ctx.Err() != nil {
-		return tool.ErrorResult("Not executed: " + context.Cause(ctx).Error())
+		a.end(outcome(tool.ErrorResult("Not executed: " + context.Cause(ctx).Error())))
+		return
 	}
-	over := make(chan struct{})
-	defer close(over)
+	// returned: what a tool tells after it returned is dropped, even if its
+	// outcome is not handed in yet.
+	var returned atomic.Bool
 	call.Progress = func(p tool.Progress) {
-		select {
-		case <-over:
-		default:
+		if !returned.Load() && !a.over.Load() {
 			d.progress(call, p)
 		}
 	}
-	done := make(chan tool.Result, 1)
-	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				d.e.log.Error("a tool panicked", "run", d.ref.ID, "tool", call.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				done <- tool.ErrorResult(fmt.Sprintf("%s panicked: %v", call.Name, p))
-			}
-		}()
-		res, err := t.Run(ctx, call)
-		if err != nil {
-			res = tool.ErrorResult(describe(err))
+	stop := a.abandonAfter(ctx, func() run.Input {
+		return outcome(tool.ErrorResult(fmt.Sprintf("%s did not end when it was told to (%v) and was abandoned; it may still happen.", call.Name, context.Cause(ctx))))
+	})
+	res := d.call(ctx, t, call)
+	returned.Store(true)
+	stop()
+	a.end(outcome(res))
+}
+
+func (d *driver) call(ctx context.Context, t tool.Tool, call tool.Call) (res tool.Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.e.log.Error("a tool panicked", "run", d.ref.ID, "tool", call.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			res = tool.ErrorResult(fmt.Sprintf("%s panicked: %v", call.Name, p))
 		}
-		done <- res
 	}()
-	select {
-	case res := <-done:
-		return res
-	case <-ctx.Done():
+	res, err := t.Run(ctx, call)
+	if err != nil {
+		return tool.ErrorResult(describe(err))
 	}
-	select {
-	case res := <-done:
-		return res
-	case <-time.After(d.e.cfg.AbandonAfter):
-		return tool.ErrorResult(fmt.Sprintf("%s did not end when it was told to (%v) and was abandoned; it may still happen.", call.Name, context.Cause(ctx)))
-	}
+	return res
 }
 
 func describe(err error) string {
@@ -337,7 +362,7 @@ func (d *driver) progress(call tool.Call, p tool.Progress) {
 // spawn starts the child run of a call and waits for its end.
 func (d *driver) spawn(eff run.SpawnChild) func() {
 	ctx, _, settle := d.effect("tool/" + eff.CallID)
-	args := d.tools.args(eff.CallID)
+	args := d.tools.args(eff.CallID, CreateSubagent)
 	parent := *d.row
 	return func() {
 		d.e.wg.Add(1)

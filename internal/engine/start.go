@@ -305,7 +305,10 @@ func (o *Overrides) narrow(s *run.Settings) {
 }
 
 // options applies a request's wishes to a profile's options.
-func (o *Overrides) options(p *prompt.Options) {
+//
+// A forced tool choice is for the first step of a turn: forced again after every
+// result, the model could never answer.
+func (o *Overrides) options(p *prompt.Options, later bool) {
 	if o.MaxOutputTokens > 0 && (p.MaxTokens == 0 || o.MaxOutputTokens < p.MaxTokens) {
 		p.MaxTokens = o.MaxOutputTokens
 	}
@@ -321,7 +324,7 @@ func (o *Overrides) options(p *prompt.Options) {
 	if o.JSON || len(o.Schema) > 0 {
 		p.JSON, p.Schema = true, o.Schema
 	}
-	if o.ToolChoice != "" {
+	if o.ToolChoice != "" && !(later && model.ToolChoice(o.ToolChoice) != model.ToolChoiceNone) {
 		p.ToolChoice = model.ToolChoice(o.ToolChoice)
 	}
 	if o.Thinking != "" {

@@ -64,9 +64,16 @@ func (b *toolbox) open(m *message.Message) {
 
 // args gives what is known of a call's arguments: the validated ones, else what
 // the model wrote.
-func (b *toolbox) args(callID string) json.RawMessage {
+func (b *toolbox) args(callID, name string) json.RawMessage {
 	if p, ok := b.prepared[callID]; ok {
 		return p
+	}
+	// Judged by an earlier driver: the verdict is stored, the coerced
+	// arguments are not, but they are a function of the raw ones.
+	if _, spec, ok := b.set.Lookup(name); ok {
+		if args, err := b.validator.Prepare(spec, b.raw[callID]); err == nil {
+			return args
+		}
 	}
 	return b.raw[callID]
 }
@@ -145,4 +152,4 @@ func (b *toolbox) known() string {
 	return "The tools are: " + strings.Join(names, ", ") + "."
 }
 
-func (b *toolbox) subagent(callID string) string { return subagentOf(b.args(callID)) }
+func (b *toolbox) subagent(callID string) string { return subagentOf(b.args(callID, CreateSubagent)) }

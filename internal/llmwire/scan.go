@@ -7,10 +7,17 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 )
 
+// Valid reports whether raw is JSON. On the chunks of a stream it is several
+// times faster than json.Valid, which looks at every byte through a table of
+// states.
+func Valid(raw []byte) bool { return gjson.ValidBytes(raw) }
+
 // Cursor walks the members of a JSON object or the elements of an array. The
-// JSON must be valid: check it once with json.Valid, then walk it as often as
+// JSON must be valid: check it once with [Valid], then walk it as often as
 // needed. The slices it gives alias the JSON.
 type Cursor struct {
 	b []byte

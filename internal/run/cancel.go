@@ -102,7 +102,7 @@ func (m *machine) aborted(in Aborted) error {
 func (m *machine) failBatch(reason string, e *event.Error) error {
 	s := &m.State
 	s.StopReason = reason
-	m.stopBatch(e.Message)
+	m.stopBatch("another tool call failed")
 	return nil
 }
 

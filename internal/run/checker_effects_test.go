@@ -53,6 +53,14 @@ func (c *checker) effect(before State, in Input, e Effect) {
 		open("call " + e.CallID)
 		c.checkCallTool(e)
 	case SpawnChild:
+		if e.Stop {
+			// A child that may be there is told to end, after a crash.
+			if _, resumed := in.(Resumed); !resumed || !before.stopping() {
+				c.fail(10, "child %s is stopped though nobody said so", e.Child)
+			}
+			open("call " + e.CallID)
+			break
+		}
 		c.startsWork(before, in, "child "+e.Child+" starts")
 		c.starts(in, e.CallID)
 		open("call " + e.CallID)

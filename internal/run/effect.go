@@ -56,6 +56,8 @@ type SpawnChild struct {
 	Step   int    `json:"step"`
 	// Interrupt holds the amended arguments, if not empty.
 	Interrupt string `json:"interrupt,omitempty"`
+	// Stop: the child is not started; if it is there it is told to end.
+	Stop bool `json:"stop,omitempty"`
 }
 
 // Sleep waits → TimerFired. A second Sleep of the same id replaces the first.

@@ -300,6 +300,9 @@ func showEffect(e Effect) string {
 		s.add("call", e.CallID).add("effect", e.Effect).add("key", e.Key).add("amended", e.Interrupt)
 	case SpawnChild:
 		s.add("call", e.CallID).add("child", e.Child).add("amended", e.Interrupt)
+		if e.Stop {
+			s.add("stop", true)
+		}
 	case Sleep:
 		return fmt.Sprintf("Sleep %s until %d", e.ID, e.Until)
 	case Compact:

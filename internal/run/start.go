@@ -82,6 +82,9 @@ func (m *machine) resumeCalls() (uncertain []string) {
 			continue
 		}
 		switch {
+		case s.stopping() && c.Kind == kindSpawn:
+			// The child runs on by itself: it is found, told to end, and waited for.
+			m.do(SpawnChild{CallID: c.ID, Child: c.Child, Step: s.Step, Stop: true})
 		case s.stopping():
 			m.fail(i, "Cancelled: "+mayHaveHappened)
 		case c.Kind == kindSpawn, c.Effect != effectOnce && c.Kind == "":

@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
-
 	"agentd/internal/llmwire"
 	"agentd/message"
 	"agentd/model"
@@ -35,7 +33,7 @@ func newDecoder(emit func(model.StreamEvent)) *decoder {
 // type inside the data counts; the event's name says the same, and gateways
 // drop it.
 func (d *decoder) event(data []byte) (done bool, failed *model.Error) {
-	if !json.Valid(data) {
+	if !llmwire.Valid(data) {
 		if string(data) == "[DONE]" { // of gateways that translate from another API
 			return false, nil
 		}

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
 	"strconv"
 
 	"agentd/internal/llmwire"
@@ -37,7 +36,7 @@ func (d *decoder) chunk(data []byte) (done bool, failed *model.Error) {
 	if len(data) > 0 && data[0] == '[' && string(data) == "[DONE]" {
 		return true, nil
 	}
-	if !json.Valid(data) {
+	if !llmwire.Valid(data) {
 		return false, malformed("a chunk of the stream is not JSON", data)
 	}
 	c := llmwire.Object(data)
