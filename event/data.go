@@ -49,6 +49,8 @@ type Ended struct {
 	Error      *Error         `json:"error,omitempty"`
 	Steps      int            `json:"steps"`
 	ToolCalls  int            `json:"tool_calls"`
+	// Returned are the texts of queued messages that the run never took.
+	Returned []string `json:"returned,omitempty"`
 }
 
 // Error is an error as people and programs see it.

@@ -39,6 +39,7 @@ type committer struct {
 	batches []*batchEvents
 	after   []func()
 	waiting []chan error
+	late    []func() // called when nothing is left to commit
 	limit   int64
 	busy    bool
 	idle    *sync.Cond
@@ -68,6 +69,11 @@ func (d *driver) commit(b *batch, it item) {
 	}
 	// Only now may effects begin to tell of themselves: what they publish
 	// comes after the events that started them.
+	if d.e.broken.Load() != nil {
+		// The store has just refused a commit. Paying for a call whose
+		// outcome can not be kept would be paying again and again.
+		b.after, b.start = append(b.start, b.after...), nil
+	}
 	for _, f := range b.start {
 		f()
 	}
@@ -177,8 +183,13 @@ func (c *committer) run() {
 		c.mu.Lock()
 		if c.tx == nil || c.err != nil {
 			c.busy = false
+			late := c.late
+			c.late = nil
 			c.idle.Broadcast()
 			c.mu.Unlock()
+			for _, f := range late {
+				f()
+			}
 			return
 		}
 		tx, now, batches, after, waiting, limit := c.tx, c.change, c.batches, c.after, c.waiting, c.limit
@@ -190,7 +201,9 @@ func (c *committer) run() {
 			c.fail(err, waiting)
 			continue
 		}
-		c.d.e.healthy()
+		if c.d.e.broken.Load() != nil {
+			c.d.e.broken.Store(nil)
+		}
 		c.d.stream.publish(batches, limit)
 		for _, f := range after {
 			f()
@@ -240,22 +253,33 @@ func (c *committer) fail(err error, waiting []chan error) {
 		kind, hint = fault.NotFound, ""
 	case d.ctx.Err() == nil:
 		d.e.log.Error("the store refuses a commit; the run goes on from the last one later", "run", d.ref.ID, "error", err)
-		d.e.mu.Lock()
-		d.e.broken = err
-		d.e.mu.Unlock()
+		d.e.broken.Store(&err)
 		d.e.driveLater(d.ref)
 	}
 	ferr := &fault.Error{Kind: kind, Err: err, Hint: hint}
 	c.mu.Lock()
 	c.err = ferr
 	waiting = append(waiting, c.waiting...)
-	c.tx, c.waiting = nil, nil
+	c.tx, c.waiting, c.after = nil, nil, nil
 	c.mu.Unlock()
 	for _, done := range waiting {
 		done <- ferr
 	}
 	d.stop()
 	d.stream.closeReaders()
+}
+
+// afterAll calls f when everything that was added is committed, or can not be.
+func (c *committer) afterAll(f func()) {
+	c.mu.Lock()
+	idle := !c.busy && c.tx == nil || c.err != nil
+	if !idle {
+		c.late = append(c.late, f)
+	}
+	c.mu.Unlock()
+	if idle {
+		f()
+	}
 }
 
 // wait returns when everything that was added is committed, or can not be.
@@ -309,6 +333,9 @@ func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
 	case run.ReturnQueued:
 		for _, id := range w.Inputs {
 			tx.DropInputs = append(tx.DropInputs, store.InputRef{RunID: d.ref.ID, ID: id})
+			if m := d.conv.takeInput(id); m != nil {
+				d.returned = append(d.returned, m.Text())
+			}
 		}
 	case run.OpenInterrupt:
 		call, _ := json.Marshal(event.Tool{ToolCallID: w.CallID, Name: w.Name, Args: d.tools.args(w.CallID, w.Name)})

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"agentd/internal/run"
@@ -88,9 +89,16 @@ func (d *driver) load() (run.Input, error) {
 	d.stream.start(row.Seq)
 	d.state = run.New(row.ID, row.SessionID)
 	if len(row.State) > 0 {
-		if d.state, err = run.Decode(row.State); err != nil {
+		state, err := run.Decode(row.State)
+		var illegal *run.IllegalError
+		switch {
+		case errors.As(err, &illegal) && !illegal.Newer && !run.Status(row.Status).Ended():
+			row.Epoch++
+			return d.abort("unreadable", err), nil // it must not block its session for ever
+		case err != nil:
 			return nil, internal("engine.load", err)
 		}
+		d.state = state
 	}
 	if d.state.Status.Ended() {
 		return nil, nil
@@ -112,7 +120,7 @@ func (d *driver) load() (run.Input, error) {
 	case run.Queued, run.Paused:
 		return nil, nil
 	}
-	d.e.slots.take(d) // it had one; after a restart nothing else may hold it up
+	d.e.slots.force(d)
 	if d.agent.FailOnRestart {
 		return run.Aborted{At: d.at(), Reason: "interrupted", Message: "agentd was restarted while the run was under way",
 			Hint: "resume_on_restart: true in the profile makes runs go on."}, nil
@@ -249,6 +257,20 @@ func (d *driver) open(entry string, m *message.Message) {
 	d.reply = &reply{entry: entry, msg: m}
 	d.calls = entry
 	d.tools.open(m)
+}
+
+// refresh reads the conversation again if the session moved on since it was
+// loaded: another run was ahead.
+func (d *driver) refresh() error {
+	ses, err := d.e.store.Session(d.ctx, d.ref.Tenant, d.row.SessionID)
+	if err != nil {
+		return notFound("session", d.row.SessionID, err)
+	}
+	if ses.Leaf == d.conv.tip {
+		return nil
+	}
+	d.commits.wait() // inputs that were just accepted are read back too
+	return d.loadConversation(d.ctx)
 }
 
 // started is the input that starts the run.

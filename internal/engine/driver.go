@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 
 	"agentd/event"
 	"agentd/fault"
 	"agentd/internal/run"
 	"agentd/internal/store"
+	"agentd/message"
 	"agentd/model"
 )
 
@@ -48,7 +50,9 @@ type driver struct {
 	// scratches are the adapters' private memories, by model.
 	scratches map[int]*model.Scratch
 	calls     string // entry of the reply whose calls are open
-	lingers   bool   // a change has gathered whose commit is not started
+	// returned are the texts of queued inputs that the run will never take.
+	returned []string
+	lingers  bool // a change has gathered whose commit is not started
 }
 
 // item is an input with what must be in the same commit and who waits for it.
@@ -141,7 +145,8 @@ func (d *driver) main() {
 	defer d.leave()
 	defer func() {
 		if p := recover(); p != nil {
-			d.e.log.Error("a driver panicked; the run goes on at the next start", "run", d.ref.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			d.e.log.Error("a driver panicked; the run goes on from its last commit", "run", d.ref.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			d.e.driveLater(d.ref)
 		}
 	}()
 	d.stream = d.e.acquire(d.ref)
@@ -158,8 +163,21 @@ func (d *driver) main() {
 		return
 	}
 	d.loaded = true
-	if first != nil {
+	// A cancel that waits comes first: nothing that it would stop is started.
+	waiting := d.take()
+	for i := range waiting {
+		if _, ok := waiting[i].in.(run.CancelRequested); ok {
+			d.apply(waiting[i])
+			waiting[i].in = nil
+		}
+	}
+	if first != nil && !d.state.Status.Ended() {
 		d.apply(item{in: first})
+	}
+	for _, it := range waiting {
+		if it.in != nil {
+			d.apply(it)
+		}
 	}
 	for {
 		for _, it := range d.take() {
@@ -171,6 +189,12 @@ func (d *driver) main() {
 		admitted := true
 		if d.state.Status == run.Queued && d.turn() {
 			if admitted = d.e.slots.take(d); admitted {
+				if err := d.refresh(); err != nil {
+					d.e.log.Error("a run can not be started", "run", d.ref.ID, "error", err)
+					d.e.driveLater(d.ref)
+					d.refuse(err)
+					return
+				}
 				d.apply(item{in: d.started()})
 				continue
 			}
@@ -244,6 +268,9 @@ func (d *driver) leave() {
 		}
 	}
 	if d.stream != nil {
+		if s := d.state.Status; !d.loaded || s == run.Running {
+			d.stream.closeReaders() // nobody here tells them anything more
+		}
 		d.e.release(d.ref, d.stream)
 	}
 	switch {
@@ -316,6 +343,9 @@ func (d *driver) apply(it item) {
 			d.tools.amended[w.call] = w.args
 		}
 		d.before(pure)
+		if d.state.Status == run.Paused && tr.State.Status == run.Running {
+			d.e.slots.force(d)
+		}
 		d.state = tr.State
 		d.record(b, pure, &tr)
 		for _, eff := range tr.Effects {
@@ -330,8 +360,16 @@ func (d *driver) apply(it item) {
 // rejected reports an input that the machine refused.
 func (d *driver) rejected(it item, in run.Input, err error) {
 	if it.done != nil {
-		it.done <- &fault.Error{Kind: fault.Conflict, Err: err}
+		// Whoever was faster is durable before the loser is told so.
+		done := it.done
+		d.commits.afterAll(func() {
+			done <- &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s can not take this now: it is %s", d.ref.ID, d.state.Status)}
+		})
+		d.e.log.Debug("an input came too late", "run", d.ref.ID, "input", in.Kind(), "error", err)
 		return
+	}
+	if d.state.Status.Ended() {
+		return // an effect that ended after the run did
 	}
 	d.e.log.Error("the run machine refused an input", "run", d.ref.ID, "input", in.Kind(), "error", err)
 }
@@ -365,12 +403,25 @@ func (d *driver) record(b *batch, in run.Input, tr *run.Transition) {
 		b.events = append(b.events, d.enrich(ev))
 	}
 	b.tx.Trace = append(b.tx.Trace, d.trace(in, tr, now))
-	if done, ok := in.(run.ModelDone); ok && done.Message.Usage != nil {
-		u := done.Message.Usage
-		b.tx.Usage = append(b.tx.Usage, &store.Usage{RunID: d.ref.ID, SessionID: d.row.SessionID, Provider: done.Message.Provider,
-			Model: done.Message.Model, Time: now, Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite,
-			Cost: int64(u.Cost.Total)})
+	switch in := in.(type) {
+	case run.ModelDone:
+		d.charge(b.tx, in.Message.Provider, in.Message.Model, in.Message.Usage, now)
+	case run.ModelFailed:
+		provider, name, _ := strings.Cut(d.model().Name, "/")
+		d.charge(b.tx, provider, name, in.Usage, now)
+		if in.Partial != nil {
+			d.charge(b.tx, provider, name, in.Partial.Usage, now)
+		}
 	}
+}
+
+// charge notes what a model call used.
+func (d *driver) charge(tx *store.Tx, provider, model string, u *message.Usage, now int64) {
+	if u == nil {
+		return
+	}
+	tx.Usage = append(tx.Usage, &store.Usage{RunID: d.ref.ID, SessionID: d.row.SessionID, Provider: provider, Model: model, Time: now,
+		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Cost: int64(u.Cost.Total)})
 }
 
 // enrich adds to an event what the machine does not know.
@@ -403,6 +454,7 @@ func (d *driver) enrich(ev event.Event) event.Event {
 		p.Profile = d.tools.subagent(p.ToolCallID)
 	case *event.Ended:
 		p.Output = d.conv.text(d.state.Output)
+		p.Returned = d.returned
 		if p.Error != nil {
 			d.row.Error, _ = json.Marshal(p.Error)
 		}

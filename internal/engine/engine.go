@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"agentd/fault"
@@ -132,14 +133,16 @@ type Engine struct {
 	waiters map[Ref][]chan struct{}
 	closed  bool
 	slots   slots
-	// broken is why the store no longer takes commits.
-	broken error
+	// broken is why the store does not take commits, or nil.
+	broken atomic.Pointer[error]
 }
 
 // lane keeps the runs of a session in order.
 type lane struct {
-	active  string // run id, "" if none
+	active  string // run id
 	waiting []string
+	// pending are those that are not durable yet and must not be driven.
+	pending map[string]bool
 }
 
 // New returns an engine. Call Recover before the first run.
@@ -214,13 +217,13 @@ func (e *Engine) Close() error {
 // Ready says whether the engine can take runs.
 func (e *Engine) Ready(ctx context.Context) error {
 	e.mu.Lock()
-	closed, broken := e.closed, e.broken
+	closed, broken := e.closed, e.broken.Load()
 	e.mu.Unlock()
 	switch {
 	case closed:
 		return fault.New(fault.Unavailable, "the engine is closed")
 	case broken != nil:
-		return &fault.Error{Kind: fault.Unavailable, Err: broken, Hint: "The store refuses commits: look at disk space and permissions, then restart."}
+		return &fault.Error{Kind: fault.Unavailable, Err: *broken, Hint: "The store refuses commits: look at disk space and permissions, then restart."}
 	}
 	_, _, err := e.store.Sessions(ctx, store.DefaultTenant, store.SessionFilter{Limit: 1})
 	return err
@@ -233,22 +236,52 @@ func (e *Engine) Profiles(ctx context.Context, tenant string) ([]ProfileView, er
 
 func (e *Engine) now() int64 { return e.cfg.Now().UnixMilli() }
 
-// lineUp puts a run into its session's lane and reports whether it is its turn.
-func (e *Engine) lineUp(session Ref, runID string) bool {
+// reserve puts a run that is about to be accepted into its session's lane: the
+// order in lanes is the order of acceptance. With alone it fails if the lane is
+// not free.
+func (e *Engine) reserve(session Ref, runID string, alone bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l := e.lanes[session]
 	if l == nil {
 		l = &lane{}
 		e.lanes[session] = l
+	} else if alone {
+		return false
 	}
-	if l.active == "" || l.active == runID {
+	if l.pending == nil {
+		l.pending = map[string]bool{}
+	}
+	l.pending[runID] = true
+	if l.active == "" {
 		l.active = runID
-		return true
+	} else {
+		l.waiting = append(l.waiting, runID)
 	}
-	l.waiting = append(l.waiting, runID)
-	return false
+	return true
 }
+
+// confirm says that a reserved run is durable, and reports whether it is its turn.
+func (e *Engine) confirm(session Ref, runID string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := e.lanes[session]
+	if l == nil {
+		return false
+	}
+	delete(l.pending, runID)
+	return l.active == runID
+}
+
+// lineUp puts a durable run into its session's lane and reports whether it is its
+// turn.
+func (e *Engine) lineUp(session Ref, runID string) bool {
+	e.reserve(session, runID, false)
+	return e.confirm(session, runID)
+}
+
+// holdLane takes a session's turn for something that is not a run, if it is free.
+func (e *Engine) holdLane(session Ref, id string) bool { return e.reserve(session, id, true) }
 
 // driveLater drives a run again after a pause, from what is committed.
 func (e *Engine) driveLater(ref Ref) {
@@ -257,24 +290,6 @@ func (e *Engine) driveLater(ref Ref) {
 			e.drive(ref)
 		}
 	})
-}
-
-// healthy notes that the store takes commits.
-func (e *Engine) healthy() {
-	e.mu.Lock()
-	e.broken = nil
-	e.mu.Unlock()
-}
-
-// holdLane takes a session's turn for something that is not a run, if it is free.
-func (e *Engine) holdLane(session Ref, id string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.lanes[session] != nil {
-		return false
-	}
-	e.lanes[session] = &lane{active: id}
-	return true
 }
 
 // leave takes an ended run out of its lane and drives the next one.
@@ -286,13 +301,17 @@ func (e *Engine) leave(session Ref, runID string) {
 	case l == nil:
 	case l.active == runID:
 		l.active = ""
+		delete(l.pending, runID)
 		if len(l.waiting) > 0 {
-			next, l.waiting = l.waiting[0], l.waiting[1:]
-			l.active = next
+			l.active, l.waiting = l.waiting[0], l.waiting[1:]
+			if !l.pending[l.active] {
+				next = l.active
+			}
 		} else {
 			delete(e.lanes, session)
 		}
 	default:
+		delete(l.pending, runID)
 		for i, id := range l.waiting {
 			if id == runID {
 				l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
@@ -368,7 +387,7 @@ func (e *Engine) unwait(ref Ref, c chan struct{}) {
 
 // failure turns what stopped a model call into what the machine reads.
 func failure(err *model.Error) run.ModelFailed {
-	f := run.ModelFailed{Reason: string(err.Class), Error: err.Error(), RetryAfterMS: err.RetryAfter.Milliseconds(), Class: run.FailFatal}
+	f := run.ModelFailed{Usage: err.Usage, Reason: string(err.Class), Error: err.Error(), RetryAfterMS: err.RetryAfter.Milliseconds(), Class: run.FailFatal}
 	switch {
 	case err.Class == model.ClassCancelled:
 		f.Class = run.FailCancelled

@@ -169,6 +169,9 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 		g.publish(ev)
 	}
 	msg, err := g.generate(ctx, req, emit)
+	if err == nil && msg == nil {
+		err = &model.Error{Class: model.ClassMalformed, Provider: g.m.Name, Model: req.Model, Message: "the adapter gave neither a reply nor an error"}
+	}
 	if err != nil {
 		return g.failed(ctx, req, err, g.partial)
 	}

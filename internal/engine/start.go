@@ -44,24 +44,56 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if _, err := newToolbox(e.validator, agent, &req.Overrides, req.Mode == Autonomous); err != nil {
 		return nil, &fault.Error{Op: "engine.Start", Kind: fault.Invalid, Err: err, Field: "tools"}
 	}
+	if r, err := e.repetition(ctx, &req); r != nil || err != nil {
+		return r, err
+	}
 	row, tx, err := e.accept(ctx, &req, agent)
 	if err != nil {
 		return nil, err
 	}
-	sessionRef := Ref{req.Tenant, row.SessionID}
+	ses := Ref{req.Tenant, row.SessionID}
 	if req.SessionID != "" {
-		if r, done, err := e.whenBusy(ctx, &req, sessionRef); done || err != nil {
+		if r, err := e.whenBusy(ctx, &req, ses); r != nil || err != nil {
 			return r, err
 		}
 	}
-	if err := e.store.Commit(ctx, tx); err != nil {
+	if !e.reserve(ses, row.ID, req.WhenBusy == Reject) {
+		return nil, busy(e.active(ses))
+	}
+	// If ctx ended during the commit it might still happen: a run that nobody
+	// knows of.
+	if err := e.store.Commit(context.WithoutCancel(ctx), tx); err != nil {
+		e.leave(ses, row.ID)
 		return e.startFailed(ctx, req.Tenant, err)
 	}
-	ref := Ref{req.Tenant, row.ID}
-	if e.lineUp(sessionRef, row.ID) {
-		e.drive(ref)
+	if e.confirm(ses, row.ID) {
+		e.drive(Ref{req.Tenant, row.ID})
 	}
-	return e.view(ctx, req.Tenant, row)
+	return e.view(context.WithoutCancel(ctx), req.Tenant, row)
+}
+
+// repetition finds the run that an earlier request under the same key started.
+func (e *Engine) repetition(ctx context.Context, req *StartRequest) (*Run, error) {
+	if req.IdempotencyKey == "" {
+		return nil, nil
+	}
+	if req.WhenBusy == Steer {
+		return nil, &fault.Error{Kind: fault.Invalid, Field: "Idempotency-Key", Err: errors.New("it can not be used with when_busy: steer"),
+			Hint: "A message that steers a run does not start one; send it without the key."}
+	}
+	rows, _, err := e.store.Runs(ctx, req.Tenant, store.RunFilter{IdempotencyKey: req.IdempotencyKey, Limit: 1})
+	if err != nil {
+		return nil, internal("engine.Start", err)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	return e.startFailed(ctx, req.Tenant, &store.ExistsError{RunID: rows[0].ID, SameRequest: rows[0].RequestHash == req.hash()})
+}
+
+func busy(runID string) error {
+	return &fault.Error{Kind: fault.Conflict, Field: "session_id", Err: fmt.Errorf("the session is busy with run %s", runID),
+		Hint: "Wait for it, cancel it, or start with when_busy: enqueue, steer or interrupt."}
 }
 
 func (req *StartRequest) validate() error {
@@ -194,35 +226,32 @@ func (e *Engine) startFailed(ctx context.Context, tenant string, err error) (*Ru
 	return nil, internal("engine.Start", err)
 }
 
-// whenBusy decides what happens to a run whose session is occupied. done means
-// that r, the active run, took the input.
-func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (r *Run, done bool, err error) {
+// whenBusy deals with the active run of the session. A run that it returns took
+// the input.
+func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (*Run, error) {
 	active := e.active(ses)
 	if active == "" {
-		return nil, false, nil
+		return nil, nil
 	}
 	ref := Ref{ses.Tenant, active}
 	switch req.WhenBusy {
 	case Reject:
-		return nil, false, &fault.Error{Kind: fault.Conflict, Field: "session_id",
-			Err:  fmt.Errorf("the session is busy with run %s", active),
-			Hint: "Wait for it, cancel it, or start with when_busy: enqueue, steer or interrupt."}
+		return nil, busy(active)
 	case Steer:
-		err := e.Steer(ctx, ref, req.Input)
-		if fault.KindOf(err) == fault.Conflict {
-			return nil, false, nil // it ended meanwhile: a run of its own, then
+		switch err := e.Steer(ctx, ref, req.Input); {
+		case err == nil:
+			return e.Get(ctx, ref)
+		case fault.KindOf(err) != fault.Conflict && fault.KindOf(err) != fault.NotFound:
+			return nil, err
 		}
-		if err != nil {
-			return nil, false, err
-		}
-		r, err := e.Get(ctx, ref)
-		return r, true, err
+		// It ended meanwhile: a run of its own, then.
 	case Interrupt:
-		if _, err := e.Cancel(ctx, ref, "interrupted by a new message"); err != nil && fault.KindOf(err) != fault.Conflict {
-			return nil, false, err
+		_, err := e.Cancel(ctx, ref, "interrupted by a new message")
+		if err != nil && fault.KindOf(err) != fault.Conflict && fault.KindOf(err) != fault.NotFound {
+			return nil, err
 		}
 	}
-	return nil, false, nil
+	return nil, nil
 }
 
 // Steer gives a running run a message, which the model gets after the tools under way.
@@ -333,12 +362,16 @@ func (o *Overrides) options(p *prompt.Options, later bool) {
 }
 
 // context is what the model gets to see of the conversation.
-func (e *Engine) context(ctx context.Context, ref Ref, msgs []message.Message) ([]message.Message, error) {
+func (e *Engine) context(ctx context.Context, ref Ref, msgs []message.Message) (out []message.Message, err error) {
 	if !e.hooked() {
 		return msgs, nil // healed when it was loaded; a run keeps it so
 	}
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = nil, &model.Error{Class: model.ClassInvalid, Provider: "TransformContext", Message: fmt.Sprint("it panicked: ", p)}
+		}
+	}()
 	if f := e.cfg.TransformContext; f != nil {
-		var err error
 		if msgs, err = f(ctx, ref, slices.Clone(msgs)); err != nil {
 			return nil, &model.Error{Class: model.ClassInvalid, Provider: "TransformContext", Message: err.Error(), Err: err}
 		}

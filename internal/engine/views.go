@@ -80,6 +80,9 @@ func summary(row *store.Run) *Run {
 	if r.RootID == "" {
 		r.RootID = row.ID
 	}
+	if !run.Status(row.Status).Ended() {
+		r.LastSeq = max(0, row.Seq-reserve) // what is reserved has not happened
+	}
 	if len(row.Usage) > 0 && json.Unmarshal(row.Usage, &r.Usage) != nil {
 		r.Usage = message.Usage{}
 	}
@@ -131,7 +134,7 @@ func (e *Engine) message(ctx context.Context, tenant, ses, entry string) (*messa
 func (e *Engine) CreateSession(ctx context.Context, tenant, name string, metadata json.RawMessage) (*SessionView, error) {
 	now := e.now()
 	ses := &store.Session{ID: "ses_" + e.cfg.NewID(), Title: name, Metadata: metadata, Created: now, Updated: now}
-	if err := e.store.Commit(ctx, &store.Tx{Tenant: tenant, NewSessions: []*store.Session{ses}}); err != nil {
+	if err := e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: tenant, NewSessions: []*store.Session{ses}}); err != nil {
 		return nil, internal("engine.CreateSession", err)
 	}
 	return sessionView(ses), nil
@@ -171,7 +174,7 @@ func (e *Engine) Append(ctx context.Context, ref Ref, m message.Message) (*Entry
 		return nil, &fault.Error{Kind: fault.Invalid, Field: "message", Err: errors.New("it is not JSON")}
 	}
 	tx.Leaves = []store.Leaf{{SessionID: ref.ID, EntryID: ses.Leaf, Updated: e.now()}}
-	if err := e.store.Commit(ctx, tx); err != nil {
+	if err := e.store.Commit(context.WithoutCancel(ctx), tx); err != nil {
 		return nil, internal("engine.Append", err)
 	}
 	return entryView(tx.Entries[0]), nil
@@ -209,9 +212,11 @@ func sessionView(s *store.Session) *SessionView {
 // DeleteSession deletes a session with its runs. One with an active run is a
 // conflict.
 func (e *Engine) DeleteSession(ctx context.Context, ref Ref) error {
-	if active := e.active(ref); active != "" {
-		return &fault.Error{Kind: fault.Conflict, Err: errors.New("run " + active + " of the session is active"), Hint: "Cancel the run first."}
+	id := e.cfg.NewID()
+	if !e.holdLane(ref, id) {
+		return &fault.Error{Kind: fault.Conflict, Err: errors.New("run " + e.active(ref) + " of the session is active"), Hint: "Cancel the run first."}
 	}
+	defer e.leave(ref, id)
 	if _, err := e.store.Session(ctx, ref.Tenant, ref.ID); err != nil {
 		return notFound("session", ref.ID, err)
 	}

@@ -22,7 +22,7 @@ const DefaultIdle = 5 * time.Minute
 
 // drainTime is how long a finished stream may take to end, so that its
 // connection can be used again. A server that takes longer costs a connection.
-var drainTime = 100 * time.Millisecond
+const drainTime = 100 * time.Millisecond
 
 // Client returns the HTTP client that adapters use: connections are kept for as
 // many concurrent calls as a busy server has, HTTP/2 where the server speaks
@@ -123,6 +123,8 @@ func (c *Call) Read(p []byte) (int, error) {
 // Finish reads what little a finished stream still has, so that the connection
 // can be used again.
 func (c *Call) Finish() {
+	stop := time.AfterFunc(drainTime, func() { c.cancel(nil) })
+	defer stop.Stop()
 	_, _ = io.CopyN(io.Discard, c.body, 64<<10)
 }
 

@@ -61,6 +61,8 @@ type ModelFailed struct {
 	Hint   string `json:"hint,omitempty"`
 	// RetryAfterMS is how long the provider asked to wait.
 	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+	// Usage is what the provider had counted, or nil.
+	Usage *message.Usage `json:"-"`
 	// Partial is what had come of the reply, or nil. It is kept only if the
 	// run was cancelled.
 	Partial *message.Message `json:"-"`

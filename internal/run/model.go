@@ -88,6 +88,7 @@ func (m *machine) modelFailed(in ModelFailed) error {
 	if s.Phase != PhaseModel {
 		return m.illegal("no model call is open")
 	}
+	s.Usage.Add(in.Usage)
 	switch {
 	case s.stopping():
 		if p := in.Partial; p != nil && len(p.Content) > 0 {

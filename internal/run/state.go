@@ -206,7 +206,7 @@ func Decode(b []byte) (State, error) {
 		return State{}, &IllegalError{Reason: "the stored state can not be read: " + err.Error()}
 	}
 	if s.Version > StateVersion {
-		return State{}, &IllegalError{Reason: "the stored state has version " + strconv.Itoa(s.Version) +
+		return State{}, &IllegalError{Newer: true, Reason: "the stored state has version " + strconv.Itoa(s.Version) +
 			", this agentd knows " + strconv.Itoa(StateVersion) + ": use the newer agentd"}
 	}
 	if what := s.damage(); what != "" {

@@ -16,6 +16,8 @@ type IllegalError struct {
 	Status Status
 	Phase  Phase
 	Trail  []string
+	// Newer: the stored state was written by a later version and must be kept.
+	Newer bool
 }
 
 func (e *IllegalError) Error() string {

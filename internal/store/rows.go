@@ -90,8 +90,10 @@ type RunFilter struct {
 	Status    string
 	RootID    string
 	ParentID  string
-	Limit     int // 0: 50
-	Cursor    string
+	// IdempotencyKey selects the one run that was started under it.
+	IdempotencyKey string
+	Limit          int // 0: 50
+	Cursor         string
 }
 
 // SessionFilter selects sessions.

@@ -53,7 +53,7 @@ func begin(t *testing.T, dir string, env []string, program string, args ...strin
 	t.Helper()
 	p := &process{cmd: exec.Command(program, args...), done: make(chan struct{}), grown: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = dir, env, p, p
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.SysProcAttr = group()
 	p.cmd.WaitDelay = 2 * time.Second // of grandchildren that keep the output open
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func finish(t *testing.T, dir string, env []string, program string, args ...stri
 	cmd := exec.CommandContext(ctx, program, args...)
 	var o, e bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, &o, &e
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = group()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 2 * time.Second
 	err = cmd.Run()

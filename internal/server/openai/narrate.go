@@ -55,27 +55,44 @@ type narrator struct {
 // follow tells the run until it ends or waits for a person. The error is a
 // *runFailure when the run ended without an answer.
 func (n *narrator) follow(ctx context.Context) (ending, error) {
-	for ev, err := range n.engine.Watch(ctx, n.ref, 0) {
-		if err != nil {
-			return ending{}, err
+	var seen int64
+	for {
+		end, again, err := n.watch(ctx, &seen)
+		if !again {
+			return end, err
 		}
+	}
+}
+
+// watch follows from the last number that was seen. again: the client was too slow
+// for the live stream and goes on from there, with what is stored.
+func (n *narrator) watch(ctx context.Context, seen *int64) (end ending, again bool, err error) {
+	for ev, err := range n.engine.Watch(ctx, n.ref, *seen) {
+		if errors.Is(err, engine.ErrSlowReader) {
+			return ending{}, true, nil
+		}
+		if err != nil {
+			return ending{}, false, err
+		}
+		*seen = ev.Seq
 		if !n.tell(&ev) {
-			return ending{}, errStopped
+			return ending{}, false, errStopped
 		}
 		if ev.Type.Terminal() {
-			return n.end(ctx, &ev)
+			end, err := n.end(ctx, &ev)
+			return end, false, err
 		}
 		if len(n.waits) == 0 || ev.Type.Delta() {
 			continue
 		}
 		if end, paused, err := n.paused(ctx); paused || err != nil {
-			return end, err
+			return end, false, err
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return ending{}, err
+		return ending{}, false, err
 	}
-	return ending{}, errors.New("the events of run " + n.ref.ID + " ended without an end")
+	return ending{}, false, errors.New("the events of run " + n.ref.ID + " ended without an end")
 }
 
 // tell passes on what an event says; false when nobody listens.

@@ -80,6 +80,7 @@ func (s *Store) Runs(ctx context.Context, tenant string, f store.RunFilter) ([]*
 	filter(" AND r.root_id = ?", f.RootID)
 	filter(" AND r.parent_id = ?", f.ParentID)
 	filter(" AND r.status = ?", f.Status)
+	filter(" AND r.idempotency_key = ?", f.IdempotencyKey)
 	sql += " ORDER BY r.key DESC LIMIT ?"
 	args = append(args, limit+1)
 
