@@ -13,23 +13,23 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 RACE := . ./client/... ./event/... ./internal/cli/... ./internal/engine/... ./internal/mcp/... ./internal/server/... \
 	./internal/sim/... ./internal/store/... ./internal/workspace/... ./model/... ./tool/...
 
-.PHONY: help platforms run build dist test lint unit race crash interop soak bench fuzz clean tools
+.PHONY: help go platforms run build dist test lint unit race crash interop soak bench fuzz clean tools
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-build: tools ## build bin/agentd
-	$(GO) build -o $(BIN) ./cmd/agentd
+build: go ## build bin/agentd, static
+	CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/agentd
 
 run: build ## start the server and run the demo agent once, visibly
 	@$(BIN) serve --demo "Have a look around this repository"
 
-dist: tools ## static binaries of every platform in dist/
+dist: go ## static binaries of every platform in dist/
 	@for p in $(PLATFORMS); do \
 	  out=dist/agentd-$${p%/*}-$${p#*/}; [ $${p%/*} = windows ] && out=$$out.exe; echo "$$out"; \
 	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/agentd; done
 
-test: tools lint unit race crash interop platforms ## everything
+test: tools build lint unit race crash interop platforms ## everything
 	@echo "make test: all parts passed"
 
 lint: tools ## gofmt, vet, staticcheck
@@ -62,6 +62,9 @@ bench: tools ## speed, beside a peer in the same run
 
 fuzz: tools ## each fuzz target for FUZZTIME (default 20s)
 	./scripts/fuzz.sh $(or $(FUZZTIME),20s)
+
+go:
+	@./scripts/tools.sh go
 
 tools:
 	@./scripts/tools.sh

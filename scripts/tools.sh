@@ -13,6 +13,7 @@ if [ "$(printf '%s\n%s\n' "$need_go" "$have" | sort -V | head -n 1)" != "$need_g
 	echo "Go $need_go or later is needed, this is $have: install it from https://go.dev/dl/" >&2
 	exit 1
 fi
+[ "${1:-}" = go ] && exit 0
 
 missing=()
 command -v gcc >/dev/null || missing+=(gcc libc6-dev) # the race detector links with it

@@ -16,7 +16,8 @@
 //   - Runs of one session are driven one after the other, in the order they were
 //     accepted; runs of different sessions at the same time.
 //   - A run does not depend on who watches it. A run that waits for a person
-//     occupies no memory.
+//     occupies no memory, nor does one that waits for its turn; a run that waits
+//     for a child does.
 //   - Cancel reaches model streams and tools at once; a tool that does not end
 //     within a second is abandoned and its outcome called unknown.
 //   - Close is a controlled crash: it writes nothing special, and Recover of the

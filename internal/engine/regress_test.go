@@ -289,6 +289,7 @@ func TestDamagedStateFailsTheRun(t *testing.T) {
 	})
 	r := h.run("go")
 	<-gate
+	h.untilStatus(r.ID, "running")
 	h.engine.Close()
 	row, err := h.store.Run(context.Background(), store.DefaultTenant, r.ID)
 	if err != nil {
@@ -301,7 +302,7 @@ func TestDamagedStateFailsTheRun(t *testing.T) {
 	}
 	h.start()
 	if r = h.wait(r); r.Status != "failed" || r.Error == nil || !strings.Contains(r.Error.Message, "damaged") {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v, error %+v", r, r.Error)
 	}
 	second, err := h.engine.Start(context.Background(), StartRequest{SessionID: r.SessionID, Input: []message.Block{message.Text("second")}})
 	if err != nil {

@@ -88,7 +88,7 @@ type ServerConfig struct {
 	// Effects says nothing. Default false.
 	TrustHints bool `yaml:"trust_hints"`
 	// Capabilities are groups that the server's tools belong to, such as shell,
-	// code, memory. They are shown with its status and have no other effect.
+	// code, memory. They have no effect yet.
 	Capabilities []string `yaml:"capabilities"`
 	// Tools changes settings of single tools, by the name the server gives them.
 	Tools map[string]ToolConfig `yaml:"tools"`
