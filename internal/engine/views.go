@@ -152,17 +152,14 @@ func (e *Engine) Append(ctx context.Context, ref Ref, m message.Message) (*Entry
 			return nil, &fault.Error{Kind: fault.Invalid, Field: "content", Err: err}
 		}
 	}
-	ses, err := e.store.Session(ctx, ref.Tenant, ref.ID)
-	if err != nil {
-		return nil, notFound("session", ref.ID, err)
-	}
 	id := e.cfg.NewID()
 	// Holding the lane keeps runs out until the leaf has moved.
 	if !e.holdLane(ref, id) {
 		return nil, &fault.Error{Kind: fault.Conflict, Err: errors.New("a run of the session is active"), Hint: "Steer the run, or wait for its end."}
 	}
 	defer e.leave(ref, id)
-	if ses, err = e.store.Session(ctx, ref.Tenant, ref.ID); err != nil {
+	ses, err := e.store.Session(ctx, ref.Tenant, ref.ID)
+	if err != nil {
 		return nil, notFound("session", ref.ID, err)
 	}
 	if m.Timestamp == 0 {
