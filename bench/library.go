@@ -25,8 +25,17 @@ func library(ctx context.Context, args []string) error {
 	data := f.String("data", ":memory:", "data folder")
 	profile := f.String("profile", worker.LoopModel, "profile of the runs")
 	profiled := f.String("cpuprofile", "", "file for a profile of the processor time")
+	allocated := f.String("memprofile", "", "file for a profile of what was allocated")
 	if err := f.Parse(args); err != nil {
 		return err
+	}
+	if *allocated != "" {
+		out, err := os.Create(*allocated)
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		defer pprof.Lookup("allocs").WriteTo(out, 0)
 	}
 	if *profiled != "" {
 		out, err := os.Create(*profiled)

@@ -73,9 +73,15 @@ type server struct {
 
 var address = regexp.MustCompile(`listens on (http://[0-9.]+:[0-9]+)`)
 
-// listen starts a process that says where it listens on standard error.
-func listen(ctx context.Context, name string, args ...string) (*server, error) {
+// listen starts a process in a folder; it says where it listens on standard error.
+// What it says later is read and dropped.
+func listen(ctx context.Context, dir, name string, args ...string) (*server, error) {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
 	pipe, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -86,11 +92,7 @@ func listen(ctx context.Context, name string, args ...string) (*server, error) {
 	lines := bufio.NewScanner(pipe)
 	for lines.Scan() {
 		if m := address.FindStringSubmatch(lines.Text()); m != nil {
-			go func() {
-				for lines.Scan() {
-					fmt.Fprintln(os.Stderr, lines.Text())
-				}
-			}()
+			go func() { _, _ = io.Copy(io.Discard, pipe) }()
 			return &server{cmd: cmd, url: m[1]}, nil
 		}
 		fmt.Fprintln(os.Stderr, lines.Text())
@@ -132,12 +134,12 @@ func (b *bench) sim(ctx context.Context, args ...string) (*server, error) {
 	for name := range scripts() {
 		all = append(all, "--script", filepath.Join(b.dir, "scripts", name+".yaml"))
 	}
-	return listen(ctx, b.agentd, append(all, args...)...)
+	return listen(ctx, b.dir, b.agentd, append(all, args...)...)
 }
 
-// server starts agentd.
+// server starts agentd. Its workspace is its data folder, which has few files.
 func (b *bench) server(ctx context.Context, configs, data string) (*server, error) {
-	return listen(ctx, b.agentd, "serve", "--addr", "127.0.0.1:0", "--configs", configs, "--data", data)
+	return listen(ctx, data, b.agentd, "serve", "--addr", "127.0.0.1:0", "--configs", configs, "--data", data)
 }
 
 // self starts this program in another role.

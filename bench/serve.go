@@ -128,8 +128,7 @@ func (b *bench) fresh(ctx context.Context, configs string) (*server, error) {
 	return b.server(ctx, configs, data)
 }
 
-// idle is the memory of a server that nobody uses: two seconds after its start,
-// and after it has done 64 runs at once and rested.
+// idle is the memory of a server that nobody uses, two seconds after its start.
 func (b *bench) idle(ctx context.Context, configs string) error {
 	s, err := b.fresh(ctx, configs)
 	if err != nil {
@@ -226,25 +225,22 @@ func (b *bench) streams(ctx context.Context, configs string) error {
 // endToEnd is what a chunk costs the server from the provider's stream to the
 // SSE client.
 func (b *bench) endToEnd(ctx context.Context, configs string) error {
-	var costs []float64
 	s, err := b.fresh(ctx, configs)
 	if err != nil {
 		return err
 	}
 	defer s.stop()
+	var costs []float64
 	c := client()
 	for i := range b.rounds + 1 {
 		before, err := s.cpu()
 		if err != nil {
 			return err
 		}
-		chunks := 0
 		for range serialRuns {
-			n, err := complete(ctx, c, s.url, worker.StreamModel, nil)
-			if err != nil {
+			if _, err := complete(ctx, c, s.url, worker.StreamModel, nil); err != nil {
 				return err
 			}
-			chunks += n
 		}
 		after, err := s.cpu()
 		if err != nil {
@@ -253,7 +249,6 @@ func (b *bench) endToEnd(ctx context.Context, configs string) error {
 		if i > 0 { // the first round warms up
 			costs = append(costs, (after-before)/(serialRuns*worker.Chunks))
 		}
-		_ = chunks
 	}
 	b.note("`agentd serve`: CPU per chunk, from provider stream to SSE client", "%s", spread(costs, "µs"))
 	b.atMost("per chunk end to end, CPU of the server", median(costs), 30, "µs")

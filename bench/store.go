@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"agentd/bench/worker"
 )
 
 // waiting measures runs that wait for a person: a process with 1,000 of them and
@@ -20,8 +18,8 @@ import (
 // that what is kept is in it and garbage is not.
 func (b *bench) waiting(ctx context.Context) error {
 	const few, many = 1000, 5000
-	type size4 struct{ rss, heap, disk float64 }
-	measure := func(n int) (m size4, err error) {
+	type sizes struct{ rss, heap, disk float64 }
+	measure := func(n int) (m sizes, err error) {
 		configs, err := b.configs("", "ask")
 		if err != nil {
 			return m, err
@@ -34,7 +32,6 @@ func (b *bench) waiting(ctx context.Context) error {
 		if err != nil {
 			return m, err
 		}
-		// Its first 64 loops and connections are not the runs' cost.
 		if _, err := p.order("do suspend %d", n); err != nil {
 			return m, err
 		}
@@ -48,7 +45,7 @@ func (b *bench) waiting(ctx context.Context) error {
 		if err := p.end(); err != nil {
 			return m, err
 		}
-		m = size4{rss: r.RSSKB, heap: r.HeapKB}
+		m = sizes{rss: r.RSSKB, heap: r.HeapKB}
 		m.disk, err = size(data)
 		m.disk /= 1024
 		return m, err
@@ -200,5 +197,3 @@ func (b *bench) disk(ctx context.Context) error {
 	}
 	return nil
 }
-
-var _ = worker.Steps

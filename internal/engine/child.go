@@ -68,6 +68,19 @@ func (e *Engine) stopChild(ref Ref, eff run.SpawnChild, fail func(error) (*messa
 	return childResult(eff, r)
 }
 
+// endChildren cancels what is left of the children of a run that was aborted: that
+// one did not wait for them. A child that is loaded later finds out by itself.
+func (e *Engine) endChildren(parent Ref, children int) {
+	defer e.wg.Done()
+	for n := range children {
+		id := run.ChildID(parent.ID, n+1)
+		_, err := e.Cancel(e.ctx, Ref{parent.Tenant, id}, "its parent run has ended")
+		if kind := fault.KindOf(err); err != nil && kind != fault.Conflict && kind != fault.NotFound && e.ctx.Err() == nil {
+			e.log.Error("a child run of an aborted run can not be cancelled", "run", id, "error", err)
+		}
+	}
+}
+
 func childResult(eff run.SpawnChild, r *Run) (*message.Message, bool) {
 	text, isError := r.Output, false
 	if r.Status != string(run.Completed) {

@@ -36,7 +36,8 @@ func (c *conversation) wrote(id, parent string, m *message.Message) {
 		c.pending = map[string]pendingEntry{}
 	}
 	c.pending[parent] = pendingEntry{id, m}
-	if m.Role == message.RoleAssistant {
+	// A reply that was broken off is no answer: the run's output stays.
+	if m.Role == message.RoleAssistant && m.StopReason != message.StopAborted {
 		if text := m.Text(); text != "" {
 			c.outputEntry, c.output = id, text
 		}

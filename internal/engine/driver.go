@@ -276,6 +276,10 @@ func (d *driver) leave() {
 	switch {
 	case d.row == nil || d.commits.failed() != nil:
 	case d.state.Status.Ended():
+		if d.state.Status == run.Failed && d.state.Children > 0 {
+			d.e.wg.Add(1)
+			go d.e.endChildren(d.ref, d.state.Children)
+		}
 		d.e.leave(Ref{d.ref.Tenant, d.row.SessionID}, d.ref.ID)
 		d.e.ended(d.ref)
 	case d.loaded && d.state.Status == run.Queued && d.turn():

@@ -60,7 +60,10 @@ func (d *driver) effect(key string) (ctx context.Context, cancel context.CancelC
 	ctx, cancel = context.WithCancelCause(d.ctx)
 	d.effects[key] = cancel
 	return ctx, cancel, func(in run.Input) {
-		d.put(item{in: in, effect: key})
+		// What ended because the driver lets go of the run is no outcome.
+		if d.ctx.Err() == nil {
+			d.put(item{in: in, effect: key})
+		}
 		cancel(nil)
 	}
 }

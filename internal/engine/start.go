@@ -31,6 +31,9 @@ type spec struct {
 // its session is free. A repetition under the same idempotency key returns the
 // first run.
 func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
+	if e.ctx.Err() != nil {
+		return nil, fault.New(fault.Unavailable, "the engine is closing")
+	}
 	if err := req.validate(); err != nil {
 		return nil, err
 	}
@@ -313,7 +316,18 @@ func (e *Engine) Cancel(ctx context.Context, ref Ref, reason string) (*Run, erro
 	if reason == "" {
 		reason = "cancelled"
 	}
-	if err := e.send(ctx, ref, run.CancelRequested{At: run.At{Now: e.now()}, Reason: reason}, nil); err != nil {
+	err = e.send(ctx, ref, run.CancelRequested{At: run.At{Now: e.now()}, Reason: reason}, nil)
+	if fault.KindOf(err) == fault.Conflict {
+		// It ended before the cancel reached it, by an earlier cancel or otherwise.
+		now, err2 := e.store.Run(ctx, ref.Tenant, ref.ID)
+		switch {
+		case err2 == nil && now.Status == string(run.Cancelled):
+			return e.view(ctx, ref.Tenant, now)
+		case err2 == nil && run.Status(now.Status).Ended():
+			return nil, ended(now)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return e.Get(ctx, ref)

@@ -30,7 +30,7 @@ const drainTime = 100 * time.Millisecond
 // on the whole of a call. base may be nil; a given client is used as it is,
 // except that it does not follow redirects unless it says how.
 func Client(base *http.Client) *http.Client {
-	c := http.Client{Transport: &http.Transport{
+	c := http.Client{Transport: inMemory{&http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		ForceAttemptHTTP2:     true,
@@ -44,7 +44,7 @@ func Client(base *http.Client) *http.Client {
 		WriteBufferSize: 8 << 10,
 		// Compressing a stream holds back its events.
 		DisableCompression: true,
-	}}
+	}}}
 	if base != nil {
 		c = *base
 	}
@@ -53,6 +53,29 @@ func Client(base *http.Client) *http.Client {
 	}
 	return &c
 }
+
+// inMemory shows the transport that a request's body lies in memory. The SDKs hide
+// it behind a wrapper; then the transport, which must expect that reading the body
+// takes long, sends the header on its own: two writes and two packets for each
+// call.
+type inMemory struct{ next *http.Transport }
+
+func (t inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil && req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		own := *req // a RoundTripper must not change the request
+		own.Body = body
+		_ = req.Body.Close() // nothing was read from it
+		req = &own
+	}
+	return t.next.RoundTrip(req)
+}
+
+// CloseIdleConnections serves [http.Client.CloseIdleConnections].
+func (t inMemory) CloseIdleConnections() { t.next.CloseIdleConnections() }
 
 // BaseURL checks a base URL and returns it without a slash at its end.
 func BaseURL(op, raw string) (string, error) {
@@ -105,10 +128,22 @@ func Begin(ctx context.Context, idle time.Duration) *Call {
 func (c *Call) Context() context.Context { return c.ctx }
 
 // Events returns a reader of the response's events. Each read restarts the
-// watch.
-func (c *Call) Events(res *http.Response) *sse.Reader {
+// watch. It begins with buf, which may be nil; see [sse.Options].
+func (c *Call) Events(res *http.Response, buf []byte) *sse.Reader {
 	c.body = res.Body
-	return sse.NewReader(c, nil)
+	return sse.NewReader(c, &sse.Options{Buffer: buf})
+}
+
+// keptBuffer is how large a buffer may be that is kept from call to call.
+const keptBuffer = 32 << 10
+
+// Kept gives the buffer of a reader that is done with, for the next call; nil if
+// it has grown large.
+func Kept(r *sse.Reader) []byte {
+	if b := r.Buffer(); cap(b) <= keptBuffer {
+		return b
+	}
+	return nil
 }
 
 // Read implements io.Reader over the response's body.

@@ -279,6 +279,9 @@ func (s *State) Key(callID string) string {
 	return s.RunID + "/" + strconv.Itoa(s.Step) + "/" + callID
 }
 
+// ChildID is the id of the n-th child of a run, counted from 1.
+func ChildID(runID string, n int) string { return runID + ".c" + strconv.Itoa(n) }
+
 // stopping is whether the run ends as soon as its open effects have answered: a
 // cancel was requested, or StopReason says what went wrong.
 func (s *State) stopping() bool { return s.Cancel != "" || s.StopReason != "" }

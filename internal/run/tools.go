@@ -173,7 +173,7 @@ func (m *machine) start(c *Call) {
 	if c.Kind == kindSpawn {
 		if c.Child == "" {
 			s.Children++
-			c.Child = s.RunID + ".c" + strconv.Itoa(s.Children)
+			c.Child = ChildID(s.RunID, s.Children)
 		}
 		m.tell(event.SubagentStarted, &event.Subagent{RunID: c.Child, ToolCallID: c.ID})
 	}

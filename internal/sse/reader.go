@@ -18,6 +18,8 @@ type Options struct {
 	// MaxEvent is the largest event in bytes, field names included.
 	// Default DefaultMaxEvent.
 	MaxEvent int
+	// Buffer is what the Reader begins to read into. Default one of its own.
+	Buffer []byte
 }
 
 // Event is one event. The slices are only valid until the next call of Next.
@@ -68,11 +70,22 @@ type span struct {
 
 // NewReader returns a Reader of r. opts may be nil.
 func NewReader(r io.Reader, opts *Options) *Reader {
-	max := DefaultMaxEvent
-	if opts != nil && opts.MaxEvent > 0 {
-		max = opts.MaxEvent
+	out := &Reader{src: r, max: DefaultMaxEvent}
+	if opts != nil {
+		out.buf = opts.Buffer[:cap(opts.Buffer)]
+		if opts.MaxEvent > 0 {
+			out.max = opts.MaxEvent
+		}
 	}
-	return &Reader{src: r, max: max}
+	return out
+}
+
+// Buffer gives the buffer away, for the next Reader. The Reader and its events
+// must not be used any more.
+func (r *Reader) Buffer() []byte {
+	b := r.buf
+	r.buf = nil
+	return b
 }
 
 // LastID is the id of the last whole event that set one; it stays in force

@@ -20,18 +20,24 @@ const jsonOnly = "Answer with one JSON value and nothing else."
 type scratch struct {
 	history llmwire.History
 	tools   llmwire.Tools
+	stream  []byte // what the last reply was read into
+}
+
+// scratchOf gives what was kept, or what will be.
+func scratchOf(req *model.Request) *scratch {
+	s := &scratch{}
+	if req.Scratch != nil {
+		if kept, ok := req.Scratch.Value.(*scratch); ok {
+			return kept
+		}
+		req.Scratch.Value = s
+	}
+	return s
 }
 
 // encode writes the body of a request.
 func (p *Provider) encode(req *model.Request, info *model.Info) ([]byte, *model.Error) {
-	s := &scratch{}
-	if req.Scratch != nil {
-		if kept, ok := req.Scratch.Value.(*scratch); ok {
-			s = kept
-		} else {
-			req.Scratch.Value = s
-		}
-	}
+	s := scratchOf(req)
 	history, mark := s.history.Encode(p.name+"\x00"+req.Model, req.Messages, encoder{provider: p.name, model: req.Model})
 	if len(history) == 0 {
 		return nil, &model.Error{Class: model.ClassInvalid, Message: "there is no message to send"}

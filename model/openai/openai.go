@@ -186,7 +186,7 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 
 	d := newDecoder(emit)
 	d.reply.Message.API, d.reply.Message.Provider, d.reply.Message.Model = API, p.name, req.Model
-	failed = d.run(call, res)
+	failed = d.run(call, res, scratchOf(req))
 	if u := d.usage; u != nil {
 		u.Cost = model.Cost(&info, u)
 	}
@@ -201,8 +201,9 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 }
 
 // run reads the stream to its end.
-func (d *decoder) run(call *llmwire.Call, res *http.Response) *model.Error {
-	events := call.Events(res)
+func (d *decoder) run(call *llmwire.Call, res *http.Response, s *scratch) *model.Error {
+	events := call.Events(res, s.stream)
+	defer func() { s.stream = llmwire.Kept(events) }()
 	if media := res.Header.Get("Content-Type"); strings.HasPrefix(media, "application/json") {
 		text, err := io.ReadAll(io.LimitReader(call, 64<<10))
 		if err != nil {

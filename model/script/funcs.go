@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/tidwall/gjson"
 )
@@ -15,8 +14,8 @@ import (
 // functions are what templates can call besides Go's own. Where one takes a list
 // it takes a text too, as the list of its lines; the value comes last, so that
 // functions can be chained with |.
-func functions() template.FuncMap {
-	return template.FuncMap{
+func functions() map[string]any {
+	return map[string]any{
 		"lines":   lines,
 		"head":    func(n int, v any) (any, error) { return part(n, v, false) },
 		"tail":    func(n int, v any) (any, error) { return part(n, v, true) },

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/template"
 	"text/template/parse"
 
 	"agentd/message"
@@ -14,15 +13,19 @@ import (
 // maxOutput bounds what one template may write.
 const maxOutput = 8 << 20
 
+// templateName is what error messages call a text.
+const templateName = "template"
+
 // text is a template, or a plain text, which costs nothing to render.
 type text struct {
 	fixed string
-	tmpl  *template.Template
+	trees map[string]*parse.Tree
+	funcs map[string]any
 	where string // for errors while rendering
 }
 
 // plain reports whether the text is the same for every conversation.
-func (t *text) plain() bool { return t.tmpl == nil }
+func (t *text) plain() bool { return t.trees == nil }
 
 // template compiles a text; path says where it stands.
 func (p *parsing) template(path, src string) (*text, error) {
@@ -30,29 +33,27 @@ func (p *parsing) template(path, src string) (*text, error) {
 	if !strings.Contains(src, "{{") {
 		return &text{fixed: src, where: where}, nil
 	}
-	tmpl, err := template.New("template").Option("missingkey=error").Funcs(functions()).Parse(src)
+	funcs := allFunctions()
+	trees, err := parse.Parse(templateName, src, "", "", funcs)
 	if err != nil {
 		return nil, p.at(path, "write a Go text/template; docs/scripts.md lists the data and the functions",
 			"%s", strings.TrimPrefix(err.Error(), "template: "))
 	}
-	for _, t := range tmpl.Templates() {
-		if t.Tree == nil {
-			continue
-		}
-		if name := unknownField(t.Tree.Root, true); name != "" {
+	for _, t := range trees {
+		if name := unknownField(t.Root, true); name != "" {
 			return nil, p.at(path, "use one of ."+strings.Join(fields(), ", ."), "templates have no .%s", name)
 		}
 	}
-	return &text{tmpl: tmpl, where: where}, nil
+	return &text{trees: trees, funcs: funcs, where: where}, nil
 }
 
 // render returns the text for a step.
 func (t *text) render(v *view) (string, error) {
-	if t.tmpl == nil {
+	if t.trees == nil {
 		return t.fixed, nil
 	}
 	var b limited
-	if err := t.tmpl.Execute(&b, v.data()); err != nil {
+	if err := execute(&b, t.trees, templateName, t.funcs, v.data()); err != nil {
 		return "", fmt.Errorf("%s: %s", t.where, strings.TrimPrefix(err.Error(), "template: "))
 	}
 	return b.String(), nil

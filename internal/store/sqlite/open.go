@@ -226,7 +226,9 @@ func (s *Store) openReader() (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.script("PRAGMA busy_timeout = 5000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -4000;"); err != nil {
+	// A cache of one megabyte (in KiB, negative): the system's own cache is
+	// behind it, and several readers must not add up to more than all runs.
+	if err := c.script("PRAGMA busy_timeout = 5000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1000;"); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
