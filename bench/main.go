@@ -70,5 +70,4 @@ type bench struct {
 	load         time.Duration
 	folders      int
 	rows         []row
-	notes        []string
 }

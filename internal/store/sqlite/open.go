@@ -226,9 +226,9 @@ func (s *Store) openReader() (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A cache of one megabyte (in KiB, negative): the system's own cache is
+	// A cache of half a megabyte (in KiB, negative): the system's own cache is
 	// behind it, and several readers must not add up to more than all runs.
-	if err := c.script("PRAGMA busy_timeout = 5000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1000;"); err != nil {
+	if err := c.script("PRAGMA busy_timeout = 5000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -500;"); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
