@@ -365,9 +365,12 @@ func (d *driver) apply(it item) {
 func (d *driver) rejected(it item, in run.Input, err error) {
 	if it.done != nil {
 		// Whoever was faster is durable before the loser is told so.
-		done := it.done
+		done, status := it.done, string(d.state.Status)
+		if d.state.Cancel != "" && !d.state.Status.Ended() {
+			status = "being cancelled"
+		}
 		d.commits.afterAll(func() {
-			done <- &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s can not take this now: it is %s", d.ref.ID, d.state.Status)}
+			done <- &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s can not take this now: it is %s", d.ref.ID, status)}
 		})
 		d.e.log.Debug("an input came too late", "run", d.ref.ID, "input", in.Kind(), "error", err)
 		return

@@ -423,3 +423,50 @@ func fieldOf(err error) string {
 	}
 	return ""
 }
+
+// A message that is refused is answered when the commits ahead of it are through,
+// while the run moves on. The race detector watches this one.
+func TestARefusalWhileTheRunMovesOn(t *testing.T) {
+	for range 20 {
+		deaf, entered := make(chan struct{}), make(chan struct{})
+		h := newHarness(t, oneCall("work", `{}`), toolFunc{tool.Spec{Name: "work"}, func(context.Context, tool.Call) (tool.Result, error) {
+			close(entered)
+			<-deaf
+			return tool.TextResult("done"), nil
+		}})
+		stopped, held := make(chan struct{}, 10), make(chan struct{})
+		hold := false
+		s := h.on(func(int, *store.Tx) error {
+			if hold {
+				stopped <- struct{}{}
+				<-held
+			}
+			return nil
+		})
+		r := h.run("go")
+		<-entered
+		h.until("the call is committed", func() bool { return strings.HasSuffix(h.stored(r), "tool_started") })
+		s.mu.Lock()
+		hold = true
+		s.mu.Unlock()
+		var both sync.WaitGroup
+		both.Go(func() { h.cancel(r) })
+		<-stopped
+		both.Go(func() {
+			if err := h.engine.Steer(t.Context(), ref(r.ID), blocks("now")); fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "is being cancelled") {
+				t.Errorf("a message for a run that is being cancelled: %v", err)
+			}
+		})
+		d := h.engine.drivers[ref(r.ID)]
+		h.until("the message is refused", func() bool {
+			d.commits.mu.Lock()
+			defer d.commits.mu.Unlock()
+			return len(d.commits.late) > 0
+		})
+		close(held)
+		close(deaf)
+		both.Wait()
+		h.ends(r, "cancelled")
+		h.engine.Close()
+	}
+}
