@@ -134,6 +134,7 @@ var thirdParty = []struct {
 	reason  string
 }{
 	{"modernc.org/sqlite", []string{"internal/store/sqlite"}, nil, "SQLite without cgo"},
+	{"modernc.org/libc", []string{"internal/store/sqlite"}, nil, "the C types of SQLite without cgo, for its file layer"},
 	{"github.com/jackc/pgx", []string{"internal/store/postgres"}, nil, "PostgreSQL"},
 	{"github.com/openai/openai-go", []string{"model/openai"}, []string{"internal/sim", "internal/server", "test"}, "OpenAI's SDK; tests drive our servers with it"},
 	{"github.com/anthropics/anthropic-sdk-go", []string{"model/anthropic"}, []string{"internal/sim", "internal/server", "test"}, "Anthropic's SDK; tests drive our servers with it"},

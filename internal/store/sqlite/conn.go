@@ -22,6 +22,7 @@ type conn struct {
 	stmts map[string]*stmt
 	args  []driver.NamedValue
 	dest  []driver.Value
+	execs int // calls of exec so far
 }
 
 type stmt struct {
@@ -106,6 +107,7 @@ func (c *conn) exec(sql string, args ...any) (changed, key int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
+	c.execs++
 	r, err := s.exec.ExecContext(context.Background(), c.bind(args))
 	if err != nil {
 		return 0, 0, err

@@ -12,6 +12,7 @@ import (
 
 	"agentd/fault"
 	"agentd/internal/store"
+	"agentd/internal/store/sqlite/walvfs"
 )
 
 // Memory is the path of a private store that lives in memory.
@@ -62,8 +63,8 @@ type Store struct {
 	codec  *codec
 	lock   *lockFile
 
-	// writer is used by the writer goroutine alone, except in memory, where
-	// there is one connection and memoryMu guards it.
+	// writer is used by the one who writes, except in memory, where there is
+	// one connection and memoryMu guards it.
 	writer   *conn
 	memoryMu sync.Mutex
 	// readers has a place for each read at a time. idle are the open
@@ -75,8 +76,18 @@ type Store struct {
 
 	closeMu sync.RWMutex
 	closed  bool
-	jobs    chan *job
-	done    chan struct{} // closed when the writer has ended
+
+	// applier is used by the one who writes; taken is the group it works on,
+	// left what remains of it.
+	applier     *applier
+	taken, left []*job
+	// queue are the jobs that wait, writing whether somebody writes, quiet
+	// tells that nobody does any more.
+	queueMu     sync.Mutex
+	queue       []*job
+	writing     bool
+	queueClosed bool
+	quiet       *sync.Cond
 
 	commits, groups atomic.Int64
 }
@@ -93,6 +104,7 @@ var _ store.Store = (*Store)(nil)
 func Open(path string, opts *Options) (*Store, error) {
 	const op = "sqlite.Open"
 	s := &Store{path: path, memory: path == Memory, codec: newCodec()}
+	s.quiet = sync.NewCond(&s.queueMu)
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -146,7 +158,11 @@ func (s *Store) open() error {
 		return s.openReadOnly()
 	}
 
-	w, err := openConn(dsn(s.path, nil))
+	layer, err := walvfs.Register()
+	if err != nil {
+		return err
+	}
+	w, err := openConn(dsn(s.path, layerOf(layer)))
 	if err != nil {
 		return err
 	}
@@ -158,10 +174,16 @@ func (s *Store) open() error {
 		return err
 	}
 	s.startReaders()
-	s.jobs = make(chan *job, maxGroup)
-	s.done = make(chan struct{})
-	go s.write()
+	s.applier = newApplier(w, s.codec)
 	return nil
+}
+
+// layerOf are the parameters of a connection that goes through a file layer.
+func layerOf(name string) url.Values {
+	if name == "" {
+		return nil
+	}
+	return url.Values{"vfs": {name}}
 }
 
 // prepareFile makes folder and file with their permissions and takes the lock.
@@ -299,10 +321,12 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	var errs []error
-	if s.jobs != nil {
-		close(s.jobs)
-		<-s.done
+	s.queueMu.Lock()
+	s.queueClosed = true
+	for s.writing {
+		s.quiet.Wait()
 	}
+	s.queueMu.Unlock()
 	for _, c := range s.idle { // all of them: no read is under way
 		errs = append(errs, c.close())
 	}

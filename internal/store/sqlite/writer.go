@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 
 	"agentd/fault"
 	"agentd/internal/store"
@@ -41,17 +42,26 @@ func (s *Store) Commit(ctx context.Context, tx *store.Tx) error {
 	if err != nil {
 		return err
 	}
-	s.closeMu.RLock()
-	if s.closed {
-		s.closeMu.RUnlock()
+	s.queueMu.Lock()
+	if s.queueClosed {
+		s.queueMu.Unlock()
 		return errClosed()
 	}
+	s.queue = append(s.queue, j)
+	lead := !s.writing
+	s.writing = true
+	s.queueMu.Unlock()
+	if lead {
+		s.lead()
+	}
+	if ctx.Done() == nil {
+		<-j.done
+		return s.readError(j.err)
+	}
 	select {
-	case s.jobs <- j:
-		s.closeMu.RUnlock()
-	case <-ctx.Done():
-		s.closeMu.RUnlock()
-		return ctx.Err()
+	case <-j.done: // rather than ctx's error, if both
+		return s.readError(j.err)
+	default:
 	}
 	select {
 	case <-j.done:
@@ -136,117 +146,104 @@ func check(tx *store.Tx) error {
 	return nil
 }
 
-// write is the writer goroutine. It commits what waits and waits for nothing:
-// while one group is on its way to the disk the next one gathers.
-func (s *Store) write() {
-	defer close(s.done)
-	a := newApplier(s.writer, s.codec)
-	group := make([]*job, 0, maxGroup)
-	for j := range s.jobs {
-		group = append(group[:0], j)
-	gather:
-		for len(group) < maxGroup {
-			select {
-			case j, ok := <-s.jobs:
-				if !ok {
-					break gather // the range ends as well, after this group
-				}
-				group = append(group, j)
-			default:
-				break gather
+// lead commits what waits, as the one writer there is at a time. Whoever finds
+// nobody writing leads a first group in its own goroutine, which spares handing it
+// over; what gathered meanwhile gets a goroutine, so that nobody works for others
+// for long. It waits for nothing: while one group is on its way to the disk the
+// next one gathers.
+func (s *Store) lead() {
+	if s.group() {
+		go func() {
+			for s.group() {
 			}
-		}
-		s.commit(a, group)
-		for i, j := range group {
-			close(j.done)
-			group[i] = nil
-		}
+		}()
 	}
 }
 
-// commit runs group in one transaction and leaves each job's error in it.
-func (s *Store) commit(a *applier, group []*job) {
+// group commits one group and reports whether there is another.
+func (s *Store) group() (more bool) {
+	s.queueMu.Lock()
+	n := min(len(s.queue), maxGroup)
+	group := append(s.taken[:0], s.queue[:n]...)
+	s.queue = slices.Delete(s.queue, 0, n)
+	s.queueMu.Unlock()
+	s.commit(group)
+	for i, j := range group {
+		close(j.done)
+		group[i] = nil
+	}
+	s.taken = group
+	s.queueMu.Lock()
+	defer s.queueMu.Unlock()
+	if len(s.queue) > 0 {
+		return true
+	}
+	s.writing = false
+	s.quiet.Broadcast()
+	return false
+}
+
+// commit runs group in one transaction and leaves each job's error in it. A job
+// that is refused after it wrote takes the transaction with it; the others are
+// then committed without it. (A savepoint for each instead would make SQLite copy
+// every page that it changes.)
+func (s *Store) commit(group []*job) {
 	if s.memory {
 		s.memoryMu.Lock()
 		defer s.memoryMu.Unlock()
 	}
-	n, err := a.run(group)
-	if err != nil && len(group) > 1 && n < 0 {
-		// The whole transaction was lost to one of them. Alone, each can
-		// fail only itself.
-		for i := range group {
-			s.commitOne(a, group[i:i+1])
+	left := group
+	for len(left) > 0 {
+		n, refused, err := s.applier.run(left)
+		if refused != nil {
+			s.left = s.left[:0]
+			for _, j := range left {
+				if j.err == nil {
+					s.left = append(s.left, j)
+				}
+			}
+			left = s.left
+			continue
 		}
-		return
-	}
-	s.settle(group, n, err)
-}
-
-func (s *Store) commitOne(a *applier, one []*job) {
-	n, err := a.run(one)
-	s.settle(one, n, err)
-}
-
-func (s *Store) settle(group []*job, n int, err error) {
-	if err != nil {
-		for _, j := range group {
+		for _, j := range left {
 			if j.err == nil {
 				j.err = err
 			}
 		}
+		if n > 0 {
+			s.commits.Add(int64(n))
+			s.groups.Add(1)
+		}
 		return
-	}
-	if n > 0 {
-		s.commits.Add(int64(n))
-		s.groups.Add(1)
 	}
 }
 
-// run applies the jobs in one transaction. Jobs that are refused get their
-// error and leave no trace. n is how many were committed; it is negative, with
-// err, if applying a job broke the transaction.
-func (a *applier) run(group []*job) (n int, err error) {
+// run applies the jobs in one transaction. One that is refused before it wrote
+// anything gets its error and is left out; n is how many were committed. One that
+// fails later gets its error, is returned, and nothing is committed.
+func (a *applier) run(group []*job) (n int, refused *job, err error) {
 	if _, _, err := a.c.exec("BEGIN IMMEDIATE"); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	for _, j := range group {
-		j.err = nil
-		if len(group) > 1 {
-			if _, _, err := a.c.exec("SAVEPOINT tx"); err != nil {
-				a.rollback()
-				return -1, err
-			}
-		}
+		before := a.c.execs
 		j.err = a.apply(j)
-		switch {
-		case j.err == nil:
+		if j.err == nil {
 			n++
-		case len(group) == 1:
+		} else if a.c.execs != before {
 			a.rollback()
-			return 0, nil
-		default:
-			a.forget()
-			if _, _, err := a.c.exec("ROLLBACK TO tx"); err != nil {
-				a.rollback()
-				return -1, err
-			}
-		}
-		if len(group) > 1 {
-			if _, _, err := a.c.exec("RELEASE tx"); err != nil {
-				a.rollback()
-				return -1, err
-			}
+			return 0, j, nil
 		}
 	}
 	if n == 0 {
 		a.rollback()
-		return 0, nil
+		return 0, nil, nil
 	}
 	if _, _, err := a.c.exec("COMMIT"); err != nil {
 		a.rollback()
-		return 0, err
+		return 0, nil, err
 	}
-	return n, nil
+	return n, nil, nil
 }
 
 // rollback ends the transaction, which SQLite may have done already.
