@@ -173,7 +173,7 @@ func (c *committer) flush() {
 	defer c.mu.Unlock()
 	if !c.busy && c.tx != nil {
 		c.busy = true
-		go c.run()
+		c.d.e.workers.run(c.run)
 	}
 }
 

@@ -82,8 +82,11 @@ func (c *conversation) takeInput(id string) *message.Message {
 // that comes first, if any.
 func (d *driver) load() (run.Input, error) {
 	e, ctx := d.e, d.ctx
-	row, err := e.store.Run(ctx, d.ref.Tenant, d.ref.ID)
-	if err != nil {
+	var row *store.Run
+	var err error
+	if d.fresh != nil {
+		row = &d.fresh.row
+	} else if row, err = e.store.Run(ctx, d.ref.Tenant, d.ref.ID); err != nil {
 		return nil, notFound("run", d.ref.ID, err)
 	}
 	d.row, d.fence = row, row.Epoch
@@ -168,17 +171,9 @@ func (d *driver) at() run.At { return run.At{Now: d.e.now()} }
 // of it.
 func (d *driver) loadConversation(ctx context.Context) error {
 	e, s := d.e, &d.state
-	leaf := s.Leaf
-	if s.Status == run.Queued {
-		ses, err := e.store.Session(ctx, d.ref.Tenant, d.row.SessionID)
-		if err != nil {
-			return notFound("session", d.row.SessionID, err)
-		}
-		leaf = ses.Leaf
-	}
-	path, err := e.store.Path(ctx, d.ref.Tenant, d.row.SessionID, leaf)
+	leaf, path, inputs, err := d.rows(ctx)
 	if err != nil {
-		return internal("engine.load", err)
+		return err
 	}
 	msgs, bad := session.Messages(path)
 	for _, id := range bad {
@@ -219,10 +214,6 @@ func (d *driver) loadConversation(ctx context.Context) error {
 			}
 		}
 	}
-	inputs, err := e.store.Inputs(ctx, d.ref.Tenant, d.ref.ID)
-	if err != nil {
-		return internal("engine.load", err)
-	}
 	for _, in := range inputs {
 		var m message.Message
 		if err := json.Unmarshal(in.Body, &m); err != nil {
@@ -232,6 +223,31 @@ func (d *driver) loadConversation(ctx context.Context) error {
 		c.inputs[in.ID] = &m
 	}
 	return nil
+}
+
+// rows reads the session's leaf, the path to it, and the run's queued inputs.
+func (d *driver) rows(ctx context.Context) (leaf string, path []*store.Entry, inputs []*store.Input, err error) {
+	if f := d.fresh; f != nil {
+		entries, inputs := f.entries, f.inputs
+		f.entries, f.inputs = nil, nil // not needed again
+		return f.leaf, entries, inputs, nil
+	}
+	st, tenant := d.e.store, d.ref.Tenant
+	leaf = d.state.Leaf
+	if d.state.Status == run.Queued {
+		ses, err := st.Session(ctx, tenant, d.row.SessionID)
+		if err != nil {
+			return "", nil, nil, notFound("session", d.row.SessionID, err)
+		}
+		leaf = ses.Leaf
+	}
+	if path, err = st.Path(ctx, tenant, d.row.SessionID, leaf); err != nil {
+		return "", nil, nil, internal("engine.load", err)
+	}
+	if inputs, err = st.Inputs(ctx, tenant, d.ref.ID); err != nil {
+		return "", nil, nil, internal("engine.load", err)
+	}
+	return leaf, path, inputs, nil
 }
 
 // loadResult takes in a result that was written ahead of an earlier call's.
@@ -263,6 +279,9 @@ func (d *driver) open(entry string, m *message.Message) {
 // refresh reads the conversation again if the session moved on since it was
 // loaded: another run was ahead.
 func (d *driver) refresh() error {
+	if d.fresh != nil {
+		return nil
+	}
 	ses, err := d.e.store.Session(d.ctx, d.ref.Tenant, d.row.SessionID)
 	if err != nil {
 		return notFound("session", d.row.SessionID, err)

@@ -34,7 +34,8 @@ type driver struct {
 	leaving bool // no more items are taken
 	wake    chan struct{}
 
-	loaded bool // what follows was read
+	fresh  *fresh // what was just accepted; nil: it is read
+	loaded bool   // what follows was read
 	row    *store.Run
 	spec   spec
 	agent  *Agent
@@ -64,15 +65,27 @@ type item struct {
 	effect string
 }
 
+// fresh is a run in a session of its own that was accepted just now: what its
+// driver would read from the store. Nobody else writes to that session before the
+// run has ended.
+type fresh struct {
+	row     store.Run
+	leaf    string
+	entries []*store.Entry
+	inputs  []*store.Input
+}
+
 // drive starts a driver for the run unless there is one.
-func (e *Engine) drive(ref Ref) *driver {
+func (e *Engine) drive(ref Ref) *driver { return e.driveFresh(ref, nil) }
+
+func (e *Engine) driveFresh(ref Ref, f *fresh) *driver {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if d := e.drivers[ref]; d != nil || e.closed {
 		return d
 	}
 	ctx, stop := context.WithCancel(e.ctx)
-	d := &driver{e: e, ref: ref, ctx: ctx, stop: stop, wake: make(chan struct{}, 1),
+	d := &driver{e: e, ref: ref, fresh: f, ctx: ctx, stop: stop, wake: make(chan struct{}, 1),
 		timers: map[string]func() bool{}, effects: map[string]context.CancelCauseFunc{}}
 	d.commits = newCommitter(d)
 	e.drivers[ref] = d

@@ -133,6 +133,7 @@ type Engine struct {
 	waiters map[Ref][]chan struct{}
 	closed  bool
 	slots   slots
+	workers workers
 	// broken is why the store does not take commits, or nil.
 	broken atomic.Pointer[error]
 }
@@ -211,6 +212,7 @@ func (e *Engine) Close() error {
 	e.mu.Unlock()
 	e.stop()
 	e.wg.Wait()
+	e.workers.close()
 	return nil
 }
 

@@ -125,7 +125,7 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	ctx, cancel, settle := d.effect("model")
 	return func() {
 		a := d.attempt(settle)
-		go func() {
+		d.e.workers.run(func() {
 			g := &generation{d: d, m: m, step: eff.Step, idle: d.agent.ModelIdle}
 			var err error
 			if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
@@ -141,7 +141,7 @@ func (d *driver) callModel(eff run.CallModel) func() {
 			in := g.run(ctx, cancel, req)
 			stop()
 			a.end(in)
-		}()
+		})
 	}
 }
 
@@ -248,7 +248,7 @@ func (d *driver) callTool(eff run.CallTool) func() {
 	}
 	return func() {
 		a := d.attempt(settle)
-		go func() {
+		d.e.workers.run(func() {
 			if !found {
 				a.end(run.ToolDone{At: d.at(), CallID: eff.CallID,
 					Message: toolMessage(eff, tool.ErrorResult("The tool is no longer available."))})
@@ -274,7 +274,7 @@ func (d *driver) callTool(eff run.CallTool) func() {
 				}
 				return in
 			})
-		}()
+		})
 	}
 }
 

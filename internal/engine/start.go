@@ -70,7 +70,11 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		return e.startFailed(ctx, req.Tenant, err)
 	}
 	if e.confirm(ses, row.ID) {
-		e.drive(Ref{req.Tenant, row.ID})
+		var f *fresh
+		if len(tx.NewSessions) > 0 {
+			f = &fresh{row: *row, leaf: tx.NewSessions[0].Leaf, entries: tx.Entries, inputs: tx.Inputs}
+		}
+		e.driveFresh(Ref{req.Tenant, row.ID}, f)
 	}
 	return e.view(context.WithoutCancel(ctx), req.Tenant, row)
 }

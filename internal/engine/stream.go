@@ -32,7 +32,14 @@ type stream struct {
 	// live are the events published ahead of their commit, deltas joined.
 	live []liveEvent
 	subs map[*reader]struct{}
+	// early are all events of the run that readers were given so far, if whole:
+	// while they are few, who comes early needs nothing from the store.
+	early []event.Event
+	whole bool
 }
+
+// maxEarly bounds early.
+const maxEarly = 64
 
 // batchEvents are events that wait for their commit, or for one ahead of them.
 type batchEvents struct {
@@ -131,6 +138,7 @@ func (s *stream) last() int64 {
 func (s *stream) start(seq int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.whole, s.early = seq == 0 && s.seq == 0, nil
 	s.seq, s.limit, s.sent = max(s.seq, seq), seq, max(s.sent, seq)
 	s.queue, s.live = nil, nil
 }
@@ -159,6 +167,11 @@ func (s *stream) publish(batches []*batchEvents, limit int64) {
 func (s *stream) send(events ...event.Event) {
 	if len(events) > 0 {
 		s.sent = events[len(events)-1].Seq
+		if s.whole = s.whole && len(s.early)+len(events) <= maxEarly; s.whole {
+			s.early = append(s.early, events...)
+		} else {
+			s.early = nil
+		}
 	}
 	for r := range s.subs {
 		r.put(events)
@@ -222,11 +235,20 @@ func (r *reader) next(ctx context.Context, done <-chan struct{}, spare []event.E
 	}
 }
 
-// subscribe adds a reader, who first gets what is live.
-func (s *stream) subscribe(limit int) *reader {
-	r := &reader{limit: limit, wake: make(chan struct{}, 1)}
+// subscribe adds a reader, who first gets what is live or, if whole, all events
+// since the run began.
+func (s *stream) subscribe(limit int) (r *reader, whole bool) {
+	r = &reader{limit: limit, wake: make(chan struct{}, 1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.subs == nil {
+		s.subs = map[*reader]struct{}{}
+	}
+	s.subs[r] = struct{}{}
+	if s.whole {
+		r.buf = append(r.buf, s.early...)
+		return r, true
+	}
 	for _, b := range s.queue {
 		for _, ev := range b.taken {
 			if ev.Seq <= s.sent {
@@ -239,11 +261,7 @@ func (s *stream) subscribe(limit int) *reader {
 			r.buf = append(r.buf, s.live[i].materialise())
 		}
 	}
-	if s.subs == nil {
-		s.subs = map[*reader]struct{}{}
-	}
-	s.subs[r] = struct{}{}
-	return r
+	return r, false
 }
 
 func (s *stream) unsubscribe(r *reader) {
@@ -256,6 +274,7 @@ func (s *stream) unsubscribe(r *reader) {
 func (s *stream) closeReaders() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.whole, s.early = false, nil
 	for r := range s.subs {
 		r.mu.Lock()
 		r.closed = true

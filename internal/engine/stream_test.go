@@ -40,14 +40,15 @@ func show(events []event.Event) string {
 func TestDeltasWaitForTheCommitAheadOfThem(t *testing.T) {
 	s := &stream{}
 	s.start(0)
-	r := s.subscribe(100)
+	s.whole = false // the store has what was before
+	r := sub(s, 100)
 	first, _ := s.open([]event.Event{{Type: event.StepStarted}})
 	s.publishLive(delta("Hello "))
 	s.publishLive(delta("world"))
 	if got := drain(t, r); len(got) != 0 {
 		t.Fatalf("published ahead of the commit: %s", show(got))
 	}
-	late := s.subscribe(100)
+	late := sub(s, 100)
 	s.publish([]*batchEvents{first}, reserve)
 	const want = `1:step_started 7:"Hello " 12:"world" `
 	for name, r := range map[string]*reader{"early": r, "late": late} {
@@ -55,7 +56,7 @@ func TestDeltasWaitForTheCommitAheadOfThem(t *testing.T) {
 			t.Errorf("%s reader got %s, want %s", name, got, want)
 		}
 	}
-	later := s.subscribe(100)
+	later := sub(s, 100)
 	if got := show(drain(t, later)); got != `12:"Hello world" ` {
 		t.Errorf("a reader who comes during the reply gets %s", got)
 	}
@@ -65,7 +66,7 @@ func TestDeltasWaitForTheCommitAheadOfThem(t *testing.T) {
 	}
 	// Between that commit's start and its end, what was published live is
 	// neither in the store nor live; a reader who comes now gets it all the same.
-	if got := show(drain(t, s.subscribe(100))); got != `12:"Hello world" ` {
+	if got := show(drain(t, sub(s, 100))); got != `12:"Hello world" ` {
 		t.Errorf("a reader who comes during the commit gets %s", got)
 	}
 }
@@ -75,18 +76,19 @@ func TestDeltasWaitForTheCommitAheadOfThem(t *testing.T) {
 func TestReaderBetweenTwoCommitsMissesNothing(t *testing.T) {
 	s := &stream{}
 	s.start(0)
+	s.whole = false // the store has what was before
 	first, _ := s.open([]event.Event{{Type: event.StepStarted}})
 	s.publishLive(delta("Hello"))
 	second, all := s.open([]event.Event{{Type: event.StepCompleted}})
 	if got := show(all); got != `6:"Hello" 7:step_completed ` {
 		t.Fatalf("the second commit contains %s", got)
 	}
-	early := s.subscribe(100)
+	early := sub(s, 100)
 	if got := show(drain(t, early)); got != "" {
 		t.Errorf("before anything was sent a reader gets %s", got)
 	}
 	s.publish([]*batchEvents{first}, reserve)
-	late := s.subscribe(100)
+	late := sub(s, 100)
 	if got := show(drain(t, late)); got != `6:"Hello" ` {
 		t.Errorf("a reader between the commits gets %s", got)
 	}
@@ -103,7 +105,7 @@ func TestSlowReaderIsDisconnected(t *testing.T) {
 	s := &stream{}
 	s.start(0)
 	s.limit = reserve
-	slow, quick := s.subscribe(3), s.subscribe(100)
+	slow, quick := sub(s, 3), sub(s, 100)
 	for range 5 {
 		s.publishLive(delta("x"))
 	}
@@ -119,10 +121,56 @@ func TestNumbersBeyondTheReserveAreNotPublished(t *testing.T) {
 	s := &stream{}
 	s.start(0)
 	s.limit = 3
-	r := s.subscribe(100)
+	r := sub(s, 100)
 	s.publishLive(delta("abc"))
 	s.publishLive(delta("d"))
 	if got := show(drain(t, r)); got != `3:"abc" ` {
 		t.Errorf("got %s", got)
+	}
+}
+
+func sub(s *stream, limit int) *reader {
+	r, _ := s.subscribe(limit)
+	return r
+}
+
+// Who comes while a run is young gets all its events from memory, in order and
+// once; later, or when the run was handed over, it has to ask the store.
+func TestEarlyReadersNeedNoStore(t *testing.T) {
+	s := &stream{}
+	s.start(0)
+	first, _ := s.open([]event.Event{{Type: event.StepStarted}})
+	s.publish([]*batchEvents{first}, reserve)
+	s.publishLive(delta("Hello"))
+	r, whole := s.subscribe(100)
+	if !whole {
+		t.Fatal("a reader of a young run is sent to the store")
+	}
+	second, _ := s.open([]event.Event{{Type: event.StepCompleted}})
+	s.publish([]*batchEvents{second}, reserve)
+	const want = `1:step_started 6:"Hello" 7:step_completed `
+	if got := show(drain(t, r)); got != want {
+		t.Errorf("it gets %s, want %s", got, want)
+	}
+	if r, whole := s.subscribe(100); !whole || show(drain(t, r)) != want {
+		t.Errorf("after the commit another one does not get the same (whole: %t)", whole)
+	}
+	for range maxEarly {
+		s.publishLive(delta("x"))
+	}
+	if _, whole := s.subscribe(100); whole {
+		t.Errorf("after more than %d events they are still kept", maxEarly)
+	}
+	for name, over := range map[string]func(*stream){
+		"a driver that goes on":  func(s *stream) { s.start(7) },
+		"a driver that let go":   func(s *stream) { s.closeReaders() },
+		"the same run once more": func(s *stream) { s.seq = 3; s.start(0) },
+	} {
+		s := &stream{}
+		s.start(0)
+		over(s)
+		if _, whole := s.subscribe(100); whole {
+			t.Errorf("after %s readers are not sent to the store", name)
+		}
 	}
 }

@@ -20,32 +20,14 @@ const replayPage = 512
 // The events and their payloads are shared: they must not be changed.
 func (e *Engine) Watch(ctx context.Context, ref Ref, after int64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		if _, err := e.store.Run(ctx, ref.Tenant, ref.ID); err != nil {
-			yield(event.Event{}, notFound("run", ref.ID, err))
-			return
-		}
 		s := e.acquire(ref)
 		defer e.release(ref, s)
 		// Reader first, store second: what happens in between comes twice
 		// and is recognised by its number; nothing is missed.
-		r := s.subscribe(e.cfg.ReaderBuffer)
+		r, whole := s.subscribe(e.cfg.ReaderBuffer)
 		defer s.unsubscribe(r)
 		w := &watcher{e: e, ref: ref, seen: after, yield: yield}
-		if done := w.replay(ctx); done {
-			return
-		}
-		row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
-		if err != nil {
-			yield(event.Event{}, internal("engine.Watch", err))
-			return
-		}
-		if run.Status(row.Status).Ended() {
-			// It may have ended after the replay, or after was past the end.
-			w.replay(ctx)
-			return
-		}
-		if row.Status == string(run.Running) && !e.driving(ref) {
-			yield(event.Event{}, errNotDriven)
+		if !whole && w.catchUp(ctx) {
 			return
 		}
 		var spare []event.Event
@@ -68,6 +50,32 @@ func (e *Engine) Watch(ctx context.Context, ref Ref, after int64) iter.Seq2[even
 			spare = events
 		}
 	}
+}
+
+// catchUp yields what is stored and reports whether that was all there is to come.
+func (w *watcher) catchUp(ctx context.Context) (done bool) {
+	e, ref := w.e, w.ref
+	if _, err := e.store.Run(ctx, ref.Tenant, ref.ID); err != nil {
+		w.yield(event.Event{}, notFound("run", ref.ID, err))
+		return true
+	}
+	if w.replay(ctx) {
+		return true
+	}
+	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
+	switch {
+	case err != nil:
+		w.yield(event.Event{}, internal("engine.Watch", err))
+		return true
+	case run.Status(row.Status).Ended():
+		// It may have ended after the replay, or after was past the end.
+		w.replay(ctx)
+		return true
+	case row.Status == string(run.Running) && !e.driving(ref):
+		w.yield(event.Event{}, errNotDriven)
+		return true
+	}
+	return false
 }
 
 var errNotDriven = &fault.Error{Kind: fault.Unavailable, Err: errors.New("this process does not drive the run any more"),
