@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
-	"unicode/utf8"
+
+	"agentd/message"
 )
 
 // MarshalJSON writes the wire form.
@@ -43,6 +44,14 @@ func AppendData(b []byte, data any) ([]byte, error) {
 	case *Text:
 		if d != nil {
 			return d.append(b), nil
+		}
+	case *Step:
+		if d != nil {
+			return d.append(b)
+		}
+	case *Tool:
+		if d != nil {
+			return d.append(b)
 		}
 	case json.RawMessage:
 		return appendRaw(b, d)
@@ -85,50 +94,38 @@ func (d *Text) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
-// U+FFFD; U+2028 and U+2029 are escaped, because they end lines in JavaScript.
-func AppendString(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			switch {
-			case r == utf8.RuneError && size == 1:
-				b = append(b, s[start:i]...)
-				b = append(b, `\ufffd`...)
-				start = i + size
-			case r == '\u2028' || r == '\u2029':
-				b = append(b, s[start:i]...)
-				b = append(b, `\u202`...)
-				b = append(b, hex[r&0xf])
-				start = i + size
-			}
-			i += size
-			continue
-		}
-		if c >= ' ' && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		b = append(b, s[start:i]...)
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
-		}
-		i++
-		start = i
+func (d *Step) append(b []byte) ([]byte, error) {
+	o := message.AppendObject(b)
+	o.String("model", d.Model)
+	o.String("stop_reason", d.StopReason)
+	if d.Usage != nil {
+		o.Key("usage")
+		o.B = d.Usage.AppendJSON(o.B)
 	}
-	b = append(b, s[start:]...)
-	return append(b, '"')
+	o.Float("cache_ratio", d.CacheRatio)
+	o.Int("tool_calls", int64(d.ToolCalls))
+	o.String("entry_id", d.EntryID)
+	return o.End()
 }
+
+func (d *Tool) append(b []byte) ([]byte, error) {
+	o := message.AppendObject(b)
+	o.Key("tool_call_id")
+	o.B = message.AppendString(o.B, d.ToolCallID)
+	o.Key("name")
+	o.B = message.AppendString(o.B, d.Name)
+	o.Line("args", d.Args)
+	o.String("result", d.Result)
+	o.String("entry_id", d.EntryID)
+	o.String("text", d.Text)
+	o.Float("progress", d.Progress)
+	o.Float("total", d.Total)
+	o.Int("duration_ms", d.DurationMS)
+	o.String("decision", d.Decision)
+	o.String("reason", d.Reason)
+	o.Line("details", d.Details)
+	return o.End()
+}
+
+// AppendString is [message.AppendString].
+func AppendString(b []byte, s string) []byte { return message.AppendString(b, s) }

@@ -189,3 +189,34 @@ func BenchmarkAppendDelta(b *testing.B) {
 		buf, _ = e.AppendJSON(buf[:0])
 	}
 }
+
+// What comes in every step is written by hand; a field that is added to one of
+// these must not be forgotten.
+func TestAppendDataHasEveryField(t *testing.T) {
+	for _, v := range []any{&Step{}, &Tool{}, &Delta{}, &Text{}} {
+		e := reflect.ValueOf(v).Elem()
+		for _, full := range []bool{false, true} {
+			for i := range e.NumField() {
+				switch f := e.Field(i); {
+				case !full:
+				case f.Type() == reflect.TypeFor[json.RawMessage]():
+					f.SetBytes([]byte(`{"a":1}`))
+				case f.Kind() == reflect.String:
+					f.SetString("x")
+				case f.CanInt():
+					f.SetInt(7)
+				case f.CanFloat():
+					f.SetFloat(0.25)
+				case f.Kind() == reflect.Pointer:
+					f.Set(reflect.New(f.Type().Elem()))
+				default:
+					t.Fatalf("%T.%s: no value is known for it", v, e.Type().Field(i).Name)
+				}
+			}
+			got, err := AppendData(nil, v)
+			if want, _ := json.Marshal(v); err != nil || string(got) != string(want) {
+				t.Errorf("%T: %s (%v)\nwant %s", v, got, err, want)
+			}
+		}
+	}
+}

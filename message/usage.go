@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"strconv"
-	"strings"
 )
 
 // Usage is what one model call used. Input excludes cached tokens: the whole
@@ -59,20 +58,24 @@ type Money int64
 const Dollar Money = 1_000_000_000
 
 // String formats the amount as a decimal number of dollars without trailing zeros.
-func (m Money) String() string {
-	neg := m < 0
+func (m Money) String() string { return string(m.append(nil)) }
+
+func (m Money) append(b []byte) []byte {
 	u := uint64(m)
-	if neg {
-		u = -u
+	if m < 0 {
+		b, u = append(b, '-'), -u
 	}
-	s := strconv.FormatUint(u/uint64(Dollar), 10)
-	if frac := u % uint64(Dollar); frac != 0 {
-		s += "." + strings.TrimRight(fmt.Sprintf("%09d", frac), "0")
+	b = strconv.AppendUint(b, u/uint64(Dollar), 10)
+	frac := u % uint64(Dollar)
+	if frac == 0 {
+		return b
 	}
-	if neg {
-		s = "-" + s
+	b = append(b, '.')
+	for unit := uint64(Dollar / 10); frac > 0; unit /= 10 {
+		b = append(b, '0'+byte(frac/unit))
+		frac %= unit
 	}
-	return s
+	return b
 }
 
 // ParseMoney reads a decimal number of dollars with at most nine decimals.
@@ -89,7 +92,7 @@ func ParseMoney(s string) (Money, error) {
 }
 
 // MarshalJSON writes the amount as a decimal number.
-func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
+func (m Money) MarshalJSON() ([]byte, error) { return m.append(nil), nil }
 
 // UnmarshalJSON reads a decimal number.
 func (m *Money) UnmarshalJSON(b []byte) error {

@@ -122,7 +122,7 @@ type change struct {
 func (c *change) of(id string) []store.RunChange {
 	u := c.update
 	u.State = c.state.Encode()
-	u.Usage, _ = json.Marshal(&c.state.Usage)
+	u.Usage = c.state.Usage.AppendJSON(nil)
 	return []store.RunChange{{ID: id, RunUpdate: u}}
 }
 
@@ -352,7 +352,7 @@ func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
 }
 
 func (d *driver) entry(tx *store.Tx, id, parent string, m *message.Message, now int64) {
-	body, err := json.Marshal(m)
+	body, err := m.AppendJSON(make([]byte, 0, 512))
 	if err != nil {
 		// Only a RawMessage that is not JSON can do this; the text is what matters.
 		c := *m
@@ -380,22 +380,3 @@ func (d *driver) rootID() string {
 	return d.ref.ID
 }
 
-// trace is the record of a transition for replay and audit.
-func (d *driver) trace(in run.Input, tr *run.Transition, now int64) *store.Trace {
-	type effect struct {
-		Kind string     `json:"k"`
-		Args run.Effect `json:"a"`
-	}
-	body := struct {
-		In   run.Input `json:"in"`
-		Does []effect  `json:"do,omitempty"`
-	}{In: in}
-	for _, e := range tr.Effects {
-		body.Does = append(body.Does, effect{e.EffectKind(), e})
-	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		raw = json.RawMessage(`{}`)
-	}
-	return &store.Trace{RunID: d.ref.ID, Time: now, Kind: in.Kind(), Body: raw}
-}

@@ -88,6 +88,11 @@ func (e *Engine) driveFresh(ref Ref, f *fresh) *driver {
 	d := &driver{e: e, ref: ref, fresh: f, ctx: ctx, stop: stop, wake: make(chan struct{}, 1),
 		timers: map[string]func() bool{}, effects: map[string]context.CancelCauseFunc{}}
 	d.commits = newCommitter(d)
+	if f != nil {
+		// Who watches at once must find the stream begun.
+		d.stream = e.acquireLocked(ref)
+		d.stream.start(0)
+	}
 	e.drivers[ref] = d
 	e.wg.Add(1)
 	go d.main()
@@ -162,7 +167,9 @@ func (d *driver) main() {
 			d.e.driveLater(d.ref)
 		}
 	}()
-	d.stream = d.e.acquire(d.ref)
+	if d.stream == nil {
+		d.stream = d.e.acquire(d.ref)
+	}
 	first, err := d.load()
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {

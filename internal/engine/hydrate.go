@@ -26,6 +26,18 @@ type stored struct {
 	Length int    `json:"n,omitempty"`
 }
 
+// append writes {"$": s}, as json.Marshal would.
+func (s *stored) append(b []byte) ([]byte, error) {
+	o := message.AppendObject(append(b, `{"$":`...))
+	o.Raw("p", s.P)
+	o.String("e", s.Entry)
+	o.Int("b", int64(s.Block))
+	o.Int("o", int64(s.Offset))
+	o.Int("n", int64(s.Length))
+	b, err := o.End()
+	return append(b, '}'), err
+}
+
 // reply is the reply that a commit contains, which its events may refer to.
 type reply struct {
 	entry string
@@ -77,9 +89,7 @@ func encodeEvent(ev event.Event, r *reply, callsEntry string) (*store.Event, err
 		row.Data = s.P
 		return row, nil
 	}
-	row.Data, err = json.Marshal(struct {
-		R stored `json:"$"`
-	}{s})
+	row.Data, err = s.append(make([]byte, 0, 96))
 	return row, err
 }
 

@@ -287,6 +287,10 @@ func (s *stream) closeReaders() {
 func (e *Engine) acquire(ref Ref) *stream {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.acquireLocked(ref)
+}
+
+func (e *Engine) acquireLocked(ref Ref) *stream {
 	s := e.streams[ref]
 	if s == nil {
 		s = &stream{}
