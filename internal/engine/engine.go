@@ -110,6 +110,9 @@ type Config struct {
 	// AbandonAfter is how long a cancelled tool may take to end before it is
 	// abandoned; 0 means one second.
 	AbandonAfter time.Duration
+	// KeepEphemeral is how long ephemeral sessions are kept after their last
+	// run ended; 0 keeps them. They are deleted from Recover on.
+	KeepEphemeral time.Duration
 }
 
 // Engine drives runs. Its methods are safe for concurrent use.
@@ -180,7 +183,8 @@ func New(cfg Config) (*Engine, error) {
 }
 
 // Recover goes on with every run that was under way when the last engine ended,
-// and returns how many there are. It does not wait for them.
+// and returns how many there are. It does not wait for them. From then on
+// ephemeral sessions are deleted when their time is over.
 func (e *Engine) Recover(ctx context.Context) (int, error) {
 	refs, err := e.store.Unfinished(ctx)
 	if err != nil {
@@ -199,6 +203,14 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 		if r.Status != string(run.Paused) {
 			e.drive(Ref{r.Tenant, r.ID})
 		}
+	}
+	if e.cfg.KeepEphemeral > 0 {
+		e.mu.Lock()
+		if !e.closed {
+			e.wg.Add(1)
+			go e.sweep()
+		}
+		e.mu.Unlock()
 	}
 	return len(refs), nil
 }

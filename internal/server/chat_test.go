@@ -394,7 +394,7 @@ func TestTasks(t *testing.T) {
 				t.Fatalf("%d %s", r.status, r.body)
 			}
 			got := a.e.lastStart()
-			if got.Profile != "echo" || got.Overrides.NoTools != c.task || got.Ephemeral != c.task || got.Overrides.MaxOutputTokens != 4 {
+			if got.Profile != "echo" || got.Overrides.NoTools != c.task || !got.Ephemeral || got.Overrides.MaxOutputTokens != 4 {
 				t.Errorf("%+v", got)
 			}
 		})
