@@ -135,7 +135,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
 		ToolTimeout: time.Duration(p.ToolTimeoutSeconds) * time.Second,
 		Options: prompt.Options{MaxTokens: p.MaxOutputTokens, Temperature: p.Temperature, TopP: p.TopP,
-			Thinking: model.ThinkingLevel(p.Thinking), JSON: p.OutputStyle == "json"},
+			Thinking: model.ThinkingLevel(p.Thinking), SingleToolCall: !p.ParallelToolCalls, JSON: p.OutputStyle == "json"},
 		Interactive: p.PromptTemplates.InteractivePreamble, Autonomous: p.PromptTemplates.AutonomousPreamble}
 	ag.System = system(p, tools.Len() > 0)
 	if ag.AskUser {

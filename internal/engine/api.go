@@ -76,7 +76,9 @@ type Overrides struct {
 	ClientTools []ClientTool `json:"client_tools,omitempty"`
 	// ToolChoice is "", "none", "required" or a tool's name.
 	ToolChoice string `json:"tool_choice,omitempty"`
-	Thinking   string `json:"thinking,omitempty"`
+	// SingleToolCall asks the model for one tool call at a time.
+	SingleToolCall bool   `json:"single_tool_call,omitempty"`
+	Thinking       string `json:"thinking,omitempty"`
 }
 
 // ClientTool is a tool that the client of a run performs.

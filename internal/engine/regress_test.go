@@ -347,6 +347,23 @@ func TestForcedToolChoiceIsForTheFirstStep(t *testing.T) {
 	}
 }
 
+// A profile or a request asks for one tool call at a time; a request can not ask
+// for more than its profile.
+func TestSingleToolCall(t *testing.T) {
+	asked := make(chan bool, 1)
+	h := newHarness(t, func(_ context.Context, _ int, req *model.Request) (*message.Message, error) {
+		asked <- req.SingleToolCall
+		return say("x")
+	})
+	for _, c := range []struct{ profile, request bool }{{false, false}, {false, true}, {true, false}} {
+		h.agents["test"].Options.SingleToolCall = c.profile
+		h.ends(h.begin(StartRequest{Overrides: Overrides{SingleToolCall: c.request}}), "completed")
+		if got := <-asked; got != (c.profile || c.request) {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // What a provider counted of a failed call is counted.
 func TestUsageOfFailedCallsCounts(t *testing.T) {
 	var n atomic.Int64

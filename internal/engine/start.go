@@ -369,6 +369,9 @@ func (o *Overrides) options(p *prompt.Options, later bool) {
 	if o.ToolChoice != "" && !(later && model.ToolChoice(o.ToolChoice) != model.ToolChoiceNone) {
 		p.ToolChoice = model.ToolChoice(o.ToolChoice)
 	}
+	if o.SingleToolCall {
+		p.SingleToolCall = true
+	}
 	if o.Thinking != "" {
 		p.Thinking = model.ThinkingLevel(o.Thinking)
 	}

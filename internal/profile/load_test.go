@@ -89,6 +89,7 @@ max_context_tokens: 100_000
 max_output_tokens: 1000
 temperature: 1
 thinking: high
+parallel_tool_calls: false
 system_prompt: |
   You are $${x}.
   ${TAG:-none}

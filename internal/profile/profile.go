@@ -63,6 +63,8 @@ type Routing struct {
 	TopP *float64 `json:"top_p,omitempty" min:"0" max:"1" example:"0.95"`
 	// How much the model thinks before it answers; each provider's nearest level is taken. Not set: the provider's default.
 	Thinking string `json:"thinking,omitempty" enum:"off,adaptive,minimal,low,medium,high,xhigh" example:"medium"`
+	// Whether the model may call several tools in one reply. If false it is asked for one at a time, where it has such a switch; a request can ask for that too.
+	ParallelToolCalls bool `json:"parallel_tool_calls" default:"true"`
 }
 
 // Model names a model and how to reach it.

@@ -220,7 +220,7 @@ func TestChatRequestBecomesARun(t *testing.T) {
 		{"role":"user","content":[{"type":"text","text":"And this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}],
 		"temperature":0.5,"top_p":0.9,"stop":["END"],"max_tokens":5,"max_completion_tokens":7,"reasoning_effort":"low","seed":1,"presence_penalty":0.5,"frequency_penalty":0,
 		"tools":[{"type":"function","function":{"name":"look","description":"d"}}],"tool_choice":{"type":"function","function":{"name":"look"}},
-		"user":"u1","metadata":{"chat":"7"},"response_format":{"type":"json_object"},"parallel_tool_calls":true,"store":false,"x_unknown":{"a":1}}`)
+		"user":"u1","metadata":{"chat":"7"},"response_format":{"type":"json_object"},"parallel_tool_calls":false,"store":false,"x_unknown":{"a":1}}`)
 	if r.status != 200 || r.header.Get("X-Agentd-Ignored") != "seed, presence_penalty" {
 		t.Fatalf("%d %v %s", r.status, r.header, r.body)
 	}

@@ -27,6 +27,7 @@ type chatRequest struct {
 	ResponseFormat      *responseFormat `json:"response_format"`
 	Tools               []chatTool      `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
+	ParallelToolCalls   *bool           `json:"parallel_tool_calls"`
 	User                string          `json:"user"`
 	Metadata            json.RawMessage `json:"metadata"`
 	ReasoningEffort     string          `json:"reasoning_effort"`
@@ -228,6 +229,7 @@ func (b *chatRequest) tools(o *engine.Overrides) *Error {
 		seen[f.Name] = true
 		o.ClientTools = append(o.ClientTools, engine.ClientTool{Name: f.Name, Description: f.Description, Schema: f.Parameters})
 	}
+	o.SingleToolCall = b.ParallelToolCalls != nil && !*b.ParallelToolCalls
 	if !wire.Given(b.ToolChoice) {
 		return nil
 	}
