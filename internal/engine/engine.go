@@ -74,6 +74,25 @@ type Model struct {
 	ID       string
 	// Name is for people: "provider/model".
 	Name string
+	// MaxTokens and Thinking are for calls about which neither the profile nor
+	// the request says anything. Zero leaves it to the provider.
+	MaxTokens int
+	Thinking  model.ThinkingLevel
+}
+
+// thinkingRoom is how many tokens a reply must be allowed for a model to think
+// without having been asked to: its thoughts must not use up a short answer.
+const thinkingRoom = 4096
+
+// defaults fills in what nobody has said. Who asks for a temperature does not get
+// thoughts instead of it, as models do not take both.
+func (m *Model) defaults(o *prompt.Options) {
+	if o.MaxTokens == 0 {
+		o.MaxTokens = m.MaxTokens
+	}
+	if o.Thinking == "" && o.Temperature == nil && o.TopP == nil && (o.MaxTokens == 0 || o.MaxTokens >= thinkingRoom) {
+		o.Thinking = m.Thinking
+	}
 }
 
 // Config configures an engine. Store and Agents are required.
