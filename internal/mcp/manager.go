@@ -236,7 +236,7 @@ func (m *Manager) Redact(server, name string, data json.RawMessage) json.RawMess
 func (s *server) redact(name string, data json.RawMessage) json.RawMessage {
 	data = s.redactor.json(data)
 	for own, cfg := range s.cfg.Tools {
-		if len(cfg.Redaction) > 0 && (own == name || clean(own) == name || clean(s.name+"_"+own) == name) {
+		if len(cfg.Redaction) > 0 && s.calls(own, name) {
 			if r, err := newRedactor(cfg.Redaction); err == nil {
 				data = r.json(data)
 			}
