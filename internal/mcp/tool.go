@@ -101,7 +101,7 @@ func objectSchema(schema any) json.RawMessage {
 		c["type"] = "object"
 		obj = c
 	}
-	raw, err := marshal(obj)
+	raw, err := tool.EncodeJSON(obj)
 	if err != nil {
 		return json.RawMessage(`{"type":"object"}`)
 	}

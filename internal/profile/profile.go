@@ -1,12 +1,6 @@
 package profile
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-
-	"agentd/message"
-)
+import "agentd/message"
 
 // Profile is one agent: what it is for, which models think for it, which tools
 // it has and where it must stop. Keys are flat; the embedded structs only group
@@ -211,15 +205,4 @@ type Composition struct {
 	Domain string `json:"domain,omitempty" example:"helpdesk"`
 	// Profiles that this agent may start as subagents.
 	Subagents []string `json:"subagents,omitempty" example:"[researcher]"`
-}
-
-// Hash is the same for profiles that behave the same: 32 hexadecimal digits over
-// every key. Secrets do not enter it.
-func (p *Profile) Hash() string {
-	b, err := json.Marshal(p)
-	if err != nil {
-		panic("profile: a profile is always JSON: " + err.Error())
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:16])
 }
