@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"agentd/event"
 	"agentd/fault"
@@ -85,6 +86,8 @@ type (
 	AnswerRequest = engine.AnswerRequest
 	// Session is one conversation.
 	Session = engine.SessionView
+	// SessionFilter selects sessions.
+	SessionFilter = engine.SessionFilter
 	// Entry is one entry of a session.
 	Entry = engine.EntryView
 	// ClientTool is a tool that the caller of a run performs.
@@ -121,7 +124,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log, TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
-		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes)})
+		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {
 		return nil, errors.Join(err, rt.agents.close(), st.Close())
 	}
@@ -265,9 +268,10 @@ func (rt *Runtime) Session(ctx context.Context, id string) (*Session, error) {
 	return rt.engine.Session(ctx, rt.ref(id))
 }
 
-// Sessions lists sessions, most recently used first.
-func (rt *Runtime) Sessions(ctx context.Context, cursor string, limit int) ([]*Session, string, error) {
-	return rt.engine.Sessions(ctx, rt.tenant, cursor, limit)
+// Sessions lists sessions, most recently used first: those of clients that keep
+// their own history, or the others.
+func (rt *Runtime) Sessions(ctx context.Context, f SessionFilter) ([]*Session, string, error) {
+	return rt.engine.Sessions(ctx, rt.tenant, f)
 }
 
 // Entries gives a session's conversation, oldest first.
@@ -281,7 +285,7 @@ func (rt *Runtime) Append(ctx context.Context, sessionID string, m message.Messa
 	return rt.engine.Append(ctx, rt.ref(sessionID), m)
 }
 
-// DeleteSession deletes a session with its runs.
+// DeleteSession deletes a session with its runs and their subagents'.
 func (rt *Runtime) DeleteSession(ctx context.Context, id string) error {
 	if err := rt.writable("DeleteSession"); err != nil {
 		return err

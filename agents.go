@@ -135,7 +135,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
 		ToolTimeout: time.Duration(p.ToolTimeoutSeconds) * time.Second,
 		Options: prompt.Options{MaxTokens: p.MaxOutputTokens, Temperature: p.Temperature, TopP: p.TopP,
-			Thinking: model.ThinkingLevel(p.Thinking), JSON: p.OutputStyle == "json"},
+			Thinking: model.ThinkingLevel(p.Thinking), SingleToolCall: !p.ParallelToolCalls, JSON: p.OutputStyle == "json"},
 		Interactive: p.PromptTemplates.InteractivePreamble, Autonomous: p.PromptTemplates.AutonomousPreamble}
 	ag.System = system(p, tools.Len() > 0)
 	if ag.AskUser {
@@ -205,9 +205,28 @@ func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model})
+		info := a.catalogue.Lookup(m.Provider, m.Model)
+		maxTokens, thinking := modelDefaults(&info)
+		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, MaxTokens: maxTokens, Thinking: thinking})
 	}
 	return out, nil
+}
+
+// replyTokens is how long a reply of a known model may be if nobody says how long.
+const replyTokens = 15_000
+
+// modelDefaults is what a model is asked for where profile and request say
+// nothing. Of a model that is not known nothing is assumed: its server may refuse
+// it. One that thinks by a budget of tokens is not made to, as it cannot decide
+// for itself how little is enough.
+func modelDefaults(info *model.Info) (maxTokens int, thinking model.ThinkingLevel) {
+	if !info.Priced() {
+		return 0, ""
+	}
+	if info.Reasoning && info.Thinking != model.ThinkingByBudget {
+		thinking = model.ThinkingLow
+	}
+	return min(replyTokens, info.MaxOutput), thinking
 }
 
 func (a *agents) provider(p *profile.Profile, m *profile.Model) (model.Provider, error) {

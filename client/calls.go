@@ -171,12 +171,15 @@ func (c *Client) Session(ctx context.Context, id string) (*Session, error) {
 	return &s, nil
 }
 
-// Sessions lists sessions, most recently used first, at most limit (0: 50) a
-// page. next is "" when there are no more.
-func (c *Client) Sessions(ctx context.Context, cursor string, limit int) (sessions []*Session, next string, err error) {
+// Sessions lists sessions, most recently used first, a page at a time. next is
+// "" when there are no more.
+func (c *Client) Sessions(ctx context.Context, f SessionFilter) (sessions []*Session, next string, err error) {
 	q := url.Values{}
-	set(q, "cursor", cursor)
-	setLimit(q, limit)
+	set(q, "cursor", f.Cursor)
+	setLimit(q, f.Limit)
+	if f.Ephemeral {
+		set(q, "ephemeral", "true")
+	}
 	var out struct {
 		Sessions []*Session `json:"sessions"`
 		Cursor   string     `json:"cursor"`
@@ -185,7 +188,7 @@ func (c *Client) Sessions(ctx context.Context, cursor string, limit int) (sessio
 	return out.Sessions, out.Cursor, err
 }
 
-// DeleteSession deletes a session with its runs. One with an active run is a
+// DeleteSession deletes a session with its runs and their subagents'. One with an active run is a
 // conflict.
 func (c *Client) DeleteSession(ctx context.Context, id string) error {
 	return c.call(ctx, nil, http.MethodDelete, nil, nil, "sessions", id)

@@ -129,11 +129,11 @@ func TestListsAndSessions(t *testing.T) {
 	if got, err := c.Session(ctx, s.ID); err != nil || !reflect.DeepEqual(got, s) {
 		t.Errorf("%+v is not %+v, %v", got, s, err)
 	}
-	all, next, err := c.Sessions(ctx, "", 3)
+	all, next, err := c.Sessions(ctx, client.SessionFilter{Limit: 3})
 	if err != nil || len(all) != 3 || next == "" || all[0].ID != s.ID {
 		t.Errorf("%v %q %v", all, next, err)
 	}
-	if rest, next, err := c.Sessions(ctx, next, 3); err != nil || len(rest) != 1 || next != "" {
+	if rest, next, err := c.Sessions(ctx, client.SessionFilter{Cursor: next, Limit: 3}); err != nil || len(rest) != 1 || next != "" {
 		t.Errorf("%v %q %v", rest, next, err)
 	}
 	if entries, err := c.Entries(ctx, s.ID); err != nil || len(entries) != 0 {

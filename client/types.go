@@ -74,12 +74,22 @@ type Interrupt struct {
 
 // Session is one conversation.
 type Session struct {
-	ID        string          `json:"session_id"`
-	Title     string          `json:"title,omitempty"`
-	Leaf      string          `json:"leaf,omitempty"` // the newest entry
-	Metadata  json.RawMessage `json:"metadata,omitempty"`
-	CreatedAt string          `json:"created_at"`
-	UpdatedAt string          `json:"updated_at"`
+	ID       string          `json:"session_id"`
+	Title    string          `json:"title,omitempty"`
+	Leaf     string          `json:"leaf,omitempty"` // the newest entry
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// Ephemeral sessions are those of clients that keep their own history, and
+	// of their subagents. They are deleted some time after their last run.
+	Ephemeral bool   `json:"ephemeral,omitempty"`
+	CreatedAt string `json:"created_at"`
+	UpdatedAt string `json:"updated_at"`
+}
+
+// SessionFilter selects sessions: the ephemeral ones, or the others.
+type SessionFilter struct {
+	Ephemeral bool
+	Cursor    string
+	Limit     int // of a page; 0 means 50
 }
 
 // Entry is one entry of a session. Message is set if Kind is "message", Data

@@ -59,9 +59,11 @@ type Info struct {
 	Thinking    ThinkingStyle
 	ThinkingOff string
 	// NoSampling: temperature and top_p are refused. NoForcedTools: so is
-	// naming the tool that must be called.
+	// naming the tool that must be called. NoSingleCall: so is asking for one
+	// tool call at a time.
 	NoSampling    bool
 	NoForcedTools bool
+	NoSingleCall  bool
 	// Source says where the numbers are from, and of which day they are.
 	Source string
 }

@@ -61,10 +61,10 @@ func builtin() []Info {
 		gpt("gpt-5", 1.25, 10, 0.125, 400_000, 128_000, sourceModelsDev).efforts("minimal", "low", "medium", "high"),
 		gpt("gpt-5-mini", 0.25, 2, 0.025, 400_000, 128_000, sourceModelsDev).efforts("minimal", "low", "medium", "high"),
 		gpt("gpt-5-nano", 0.05, 0.40, 0.005, 400_000, 128_000, sourceModelsDev).efforts("minimal", "low", "medium", "high"),
-		gpt("o4-mini", 1.10, 4.40, 0.275, 200_000, 100_000, sourceModelsDev).efforts("low", "medium", "high"),
-		gpt("o3", 2, 8, 0.50, 200_000, 100_000, sourceModelsDev).efforts("low", "medium", "high"),
-		gpt("o3-mini", 1.10, 4.40, 0.55, 200_000, 100_000, sourceModelsDev).efforts("low", "medium", "high").blind(),
-		gpt("o1", 15, 60, 7.50, 200_000, 100_000, sourceModelsDev).efforts("low", "medium", "high"),
+		gpt("o4-mini", 1.10, 4.40, 0.275, 200_000, 100_000, sourceModelsDev).efforts("low", "medium", "high").multiple(),
+		gpt("o3", 2, 8, 0.50, 200_000, 100_000, sourceModelsDev).efforts("low", "medium", "high").multiple(),
+		gpt("o3-mini", 1.10, 4.40, 0.55, 200_000, 100_000, sourceModelsDev).efforts("low", "medium", "high").multiple().blind(),
+		gpt("o1", 15, 60, 7.50, 200_000, 100_000, sourceModelsDev).efforts("low", "medium", "high").multiple(),
 		gpt("gpt-4.1", 2, 8, 0.50, 1_047_576, 32_768, sourceModelsDev),
 		gpt("gpt-4.1-mini", 0.40, 1.60, 0.10, 1_047_576, 32_768, sourceModelsDev),
 		gpt("gpt-4.1-nano", 0.10, 0.40, 0.025, 1_047_576, 32_768, sourceModelsDev),
@@ -116,6 +116,7 @@ func (i Info) always() Info { return i.adaptive("", "xhigh", "max").unsampled() 
 func (i Info) unsampled() Info { i.NoSampling = true; return i }
 func (i Info) unforced() Info  { i.NoForcedTools = true; return i }
 func (i Info) blind() Info     { i.Images = false; return i }
+func (i Info) multiple() Info  { i.NoSingleCall = true; return i }
 
 func (i Info) efforts(words ...string) Info {
 	i.Reasoning, i.NoSampling, i.Efforts = true, true, words

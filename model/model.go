@@ -27,8 +27,12 @@ type Request struct {
 	// Messages is the conversation, oldest first.
 	Messages []message.Message
 	// Tools are the tools the model may call, sorted by name.
-	Tools       []ToolSpec
-	ToolChoice  ToolChoice
+	Tools      []ToolSpec
+	ToolChoice ToolChoice
+	// SingleToolCall asks for replies with at most one tool call. Models that
+	// have no such switch are not asked.
+	SingleToolCall bool
+
 	MaxTokens   int
 	Temperature *float64
 	TopP        *float64

@@ -112,7 +112,7 @@ func (v *Validator) Prepare(spec Spec, raw json.RawMessage) (json.RawMessage, *A
 			return fail(explain(err)...)
 		}
 	}
-	out, err := encode(value)
+	out, err := EncodeJSON(value)
 	if err != nil {
 		return fail(ArgumentProblem{Message: err.Error()})
 	}
@@ -184,8 +184,9 @@ func decodeText(s string) (any, bool) {
 	return value, err == nil
 }
 
-// encode writes a value. Keys are sorted and no character is escaped without need.
-func encode(value any) (json.RawMessage, error) {
+// EncodeJSON writes a value as arguments are written for rules, logs and models:
+// keys are sorted and no character is escaped without need.
+func EncodeJSON(value any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -104,7 +104,7 @@ func orList(words []string) string {
 func values(vs []any) string {
 	var parts []string
 	for _, v := range vs {
-		b, err := encode(v)
+		b, err := EncodeJSON(v)
 		if err != nil {
 			b = json.RawMessage("?")
 		}

@@ -35,7 +35,7 @@ type runs interface {
 // sessions are the conversations.
 type sessions interface {
 	Session(ctx context.Context, id string) (*client.Session, error)
-	Sessions(ctx context.Context, cursor string, limit int) ([]*client.Session, string, error)
+	Sessions(ctx context.Context, f client.SessionFilter) ([]*client.Session, string, error)
 	Entries(ctx context.Context, id string) ([]*client.Entry, error)
 	DeleteSession(ctx context.Context, id string) error
 }

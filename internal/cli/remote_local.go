@@ -58,8 +58,8 @@ func (l *local) Session(ctx context.Context, id string) (*client.Session, error)
 }
 
 // Sessions implements sessions.
-func (l *local) Sessions(ctx context.Context, cursor string, limit int) ([]*client.Session, string, error) {
-	rows, next, err := l.rt.Sessions(ctx, cursor, limit)
+func (l *local) Sessions(ctx context.Context, f client.SessionFilter) ([]*client.Session, string, error) {
+	rows, next, err := l.rt.Sessions(ctx, agentd.SessionFilter(f))
 	out := make([]*client.Session, len(rows))
 	for i, s := range rows {
 		out[i] = (*client.Session)(s)

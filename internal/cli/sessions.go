@@ -19,14 +19,16 @@ server (--server), or in a data folder (--data).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	a.placeFlags(cmd)
 	var limit int
+	var ephemeral bool
 	ls := &cobra.Command{Use: "ls", Short: "List sessions, most recently used first", Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 0 {
 				return &usageError{errors.New("--limit must not be negative")}
 			}
-			return a.at(cmd.Context(), look, func(p place) error { return a.listSessions(cmd.Context(), p, limit) })
+			return a.at(cmd.Context(), look, func(p place) error { return a.listSessions(cmd.Context(), p, ephemeral, limit) })
 		}}
 	ls.Flags().IntVarP(&limit, "limit", "n", 50, "how many; 0 for all")
+	ls.Flags().BoolVar(&ephemeral, "ephemeral", false, "those of chat clients, which are deleted some time after their runs")
 	show := &cobra.Command{Use: "show SESSION", Short: "Show a session with its conversation", Args: exactly(1, "the id of a session"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.at(cmd.Context(), look, func(p place) error { return a.showSession(cmd.Context(), p, args[0]) })
@@ -43,9 +45,9 @@ server (--server), or in a data folder (--data).`,
 	return cmd
 }
 
-func (a *app) listSessions(ctx context.Context, p sessions, limit int) error {
+func (a *app) listSessions(ctx context.Context, p sessions, ephemeral bool, limit int) error {
 	rows, more, err := everything(limit, func(cursor string, limit int) ([]*client.Session, string, error) {
-		return p.Sessions(ctx, cursor, limit)
+		return p.Sessions(ctx, client.SessionFilter{Ephemeral: ephemeral, Cursor: cursor, Limit: limit})
 	})
 	if err != nil {
 		return err

@@ -39,7 +39,8 @@ type StartRequest struct {
 	History []message.Message
 	// SessionID continues a session; empty makes a new one.
 	SessionID string
-	// Ephemeral keeps the session out of listings.
+	// Ephemeral makes a new session one of a client that keeps its own history:
+	// it is listed apart, and deleted Config.KeepEphemeral after its last run.
 	Ephemeral bool
 	Mode      string // Interactive (also ""), Autonomous
 	WhenBusy  WhenBusy
@@ -75,7 +76,9 @@ type Overrides struct {
 	ClientTools []ClientTool `json:"client_tools,omitempty"`
 	// ToolChoice is "", "none", "required" or a tool's name.
 	ToolChoice string `json:"tool_choice,omitempty"`
-	Thinking   string `json:"thinking,omitempty"`
+	// SingleToolCall asks the model for one tool call at a time.
+	SingleToolCall bool   `json:"single_tool_call,omitempty"`
+	Thinking       string `json:"thinking,omitempty"`
 }
 
 // ClientTool is a tool that the client of a run performs.
@@ -150,6 +153,7 @@ type SessionView struct {
 	Title     string          `json:"title,omitempty"`
 	Leaf      string          `json:"leaf,omitempty"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
+	Ephemeral bool            `json:"ephemeral,omitempty"`
 	CreatedAt string          `json:"created_at"`
 	UpdatedAt string          `json:"updated_at"`
 }
@@ -165,8 +169,37 @@ type EntryView struct {
 	Data      json.RawMessage  `json:"data,omitempty"`
 }
 
+// ProfileView is a profile as clients see it.
+type ProfileView struct {
+	Name        string   `json:"name"`
+	Version     string   `json:"version,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Labels      []string `json:"labels,omitempty"`
+	// Model is the primary model, as "provider/model".
+	Model string `json:"model,omitempty"`
+}
+
+// UsageView is what the calls of one model used and cost.
+type UsageView struct {
+	Provider   string        `json:"provider"`
+	Model      string        `json:"model"`
+	Calls      int64         `json:"calls"`
+	Input      int64         `json:"input"`
+	Output     int64         `json:"output"`
+	CacheRead  int64         `json:"cache_read"`
+	CacheWrite int64         `json:"cache_write"`
+	Cost       message.Money `json:"cost"`
+}
+
 // RunFilter selects runs; zero fields select all.
 type RunFilter struct {
 	SessionID, Status, Cursor string
 	Limit                     int
+}
+
+// SessionFilter selects sessions: the ephemeral ones, or the others.
+type SessionFilter struct {
+	Ephemeral bool
+	Cursor    string
+	Limit     int
 }

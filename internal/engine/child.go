@@ -113,7 +113,11 @@ func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Ru
 	if err != nil {
 		return err
 	}
-	req := StartRequest{Tenant: tenant, Profile: a.Type, Input: []message.Block{message.Text(a.Prompt)}, Mode: parent.Mode}
+	ses, err := e.store.Session(ctx, tenant, parent.SessionID)
+	if err != nil {
+		return notFound("session", parent.SessionID, err)
+	}
+	req := StartRequest{Tenant: tenant, Profile: a.Type, Input: []message.Block{message.Text(a.Prompt)}, Mode: parent.Mode, Ephemeral: ses.Ephemeral}
 	if err := req.validate(); err != nil {
 		return err
 	}

@@ -315,6 +315,7 @@ func merge(a, b *store.Tx) {
 	a.Trace = append(a.Trace, b.Trace...)
 	a.Usage = append(a.Usage, b.Usage...)
 	a.Blobs = append(a.Blobs, b.Blobs...)
+	a.BlobUses = append(a.BlobUses, b.BlobUses...)
 }
 
 // writeTo turns a write of the machine into rows.

@@ -360,6 +360,7 @@ func (d *driver) apply(it item) {
 			d.conv.queue(w.row)
 		case withBlob:
 			b.tx.Blobs = append(b.tx.Blobs, w.blob)
+			b.tx.BlobUses = append(b.tx.BlobUses, store.BlobUse{SessionID: d.row.SessionID, BlobID: w.blob.ID})
 			b.events = append(b.events, event.Event{RunID: d.ref.ID, Time: w.blob.Created, Step: d.state.Step, Type: event.ArtifactCreated,
 				Data: artifact(w.blob)})
 		}

@@ -74,6 +74,25 @@ type Model struct {
 	ID       string
 	// Name is for people: "provider/model".
 	Name string
+	// MaxTokens and Thinking are for calls about which neither the profile nor
+	// the request says anything. Zero leaves it to the provider.
+	MaxTokens int
+	Thinking  model.ThinkingLevel
+}
+
+// thinkingRoom is how many tokens a reply must be allowed for a model to think
+// without having been asked to: its thoughts must not use up a short answer.
+const thinkingRoom = 4096
+
+// defaults fills in what nobody has said. Who asks for a temperature does not get
+// thoughts instead of it, as models do not take both.
+func (m *Model) defaults(o *prompt.Options) {
+	if o.MaxTokens == 0 {
+		o.MaxTokens = m.MaxTokens
+	}
+	if o.Thinking == "" && o.Temperature == nil && o.TopP == nil && (o.MaxTokens == 0 || o.MaxTokens >= thinkingRoom) {
+		o.Thinking = m.Thinking
+	}
 }
 
 // Config configures an engine. Store and Agents are required.
@@ -110,6 +129,9 @@ type Config struct {
 	// AbandonAfter is how long a cancelled tool may take to end before it is
 	// abandoned; 0 means one second.
 	AbandonAfter time.Duration
+	// KeepEphemeral is how long ephemeral sessions are kept after their last
+	// run ended; 0 keeps them. They are deleted from Recover on.
+	KeepEphemeral time.Duration
 }
 
 // Engine drives runs. Its methods are safe for concurrent use.
@@ -181,7 +203,8 @@ func New(cfg Config) (*Engine, error) {
 }
 
 // Recover goes on with every run that was under way when the last engine ended,
-// and returns how many there are. It does not wait for them.
+// and returns how many there are. It does not wait for them. From then on
+// ephemeral sessions are deleted when their time is over.
 func (e *Engine) Recover(ctx context.Context) (int, error) {
 	refs, err := e.store.Unfinished(ctx)
 	if err != nil {
@@ -200,6 +223,14 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 		if r.Status != string(run.Paused) {
 			e.drive(Ref{r.Tenant, r.ID})
 		}
+	}
+	if e.cfg.KeepEphemeral > 0 {
+		e.mu.Lock()
+		if !e.closed {
+			e.wg.Add(1)
+			go e.sweep()
+		}
+		e.mu.Unlock()
 	}
 	return len(refs), nil
 }

@@ -27,6 +27,8 @@ type harness struct {
 	engine *Engine
 	agents agents
 	log    *slog.Logger
+	// keep is how long ephemeral sessions are kept.
+	keep time.Duration
 }
 
 type agents map[string]*Agent
@@ -67,7 +69,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 
 func (h *harness) start() {
 	h.t.Helper()
-	e, err := New(Config{Store: h.store, Agents: h.agents, Log: h.log, AbandonAfter: 100 * time.Millisecond})
+	e, err := New(Config{Store: h.store, Agents: h.agents, Log: h.log, AbandonAfter: 100 * time.Millisecond, KeepEphemeral: h.keep})
 	if err != nil {
 		h.t.Fatal(err)
 	}

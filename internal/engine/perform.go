@@ -117,6 +117,7 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	m := d.model()
 	options := d.agent.Options
 	d.spec.Overrides.options(&options, d.state.TurnSteps > 1)
+	m.defaults(&options)
 	msgs := d.conv.messages
 	req := prompt.Build(&prompt.Parts{
 		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),

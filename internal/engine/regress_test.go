@@ -12,6 +12,7 @@ import (
 
 	"agentd/event"
 	"agentd/fault"
+	"agentd/internal/prompt"
 	"agentd/internal/run"
 	"agentd/internal/store"
 	"agentd/message"
@@ -344,6 +345,55 @@ func TestForcedToolChoiceIsForTheFirstStep(t *testing.T) {
 	}
 	if r = h.wait(r); calls.Load() != 2 || r.StopReason != "stop" {
 		t.Errorf("%d model calls, %s", calls.Load(), r.StopReason)
+	}
+}
+
+// A profile or a request asks for one tool call at a time; a request can not ask
+// for more than its profile.
+func TestSingleToolCall(t *testing.T) {
+	asked := make(chan bool, 1)
+	h := newHarness(t, func(_ context.Context, _ int, req *model.Request) (*message.Message, error) {
+		asked <- req.SingleToolCall
+		return say("x")
+	})
+	for _, c := range []struct{ profile, request bool }{{false, false}, {false, true}, {true, false}} {
+		h.agents["test"].Options.SingleToolCall = c.profile
+		h.ends(h.begin(StartRequest{Overrides: Overrides{SingleToolCall: c.request}}), "completed")
+		if got := <-asked; got != (c.profile || c.request) {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// A model's defaults are for what neither the profile nor the request says.
+func TestModelDefaults(t *testing.T) {
+	half := 0.5
+	asked := make(chan *model.Request, 1)
+	h := newHarness(t, func(_ context.Context, _ int, req *model.Request) (*message.Message, error) {
+		asked <- req
+		return say("x")
+	})
+	h.agents["test"].Models[0].MaxTokens, h.agents["test"].Models[0].Thinking = 15_000, model.ThinkingLow
+	for _, c := range []struct {
+		name     string
+		profile  prompt.Options
+		request  Overrides
+		max      int
+		thinking model.ThinkingLevel
+	}{
+		{"nothing said", prompt.Options{}, Overrides{}, 15_000, model.ThinkingLow},
+		{"the profile", prompt.Options{MaxTokens: 20_000, Thinking: model.ThinkingHigh}, Overrides{}, 20_000, model.ThinkingHigh},
+		{"the request", prompt.Options{}, Overrides{MaxOutputTokens: 5000, Thinking: "off"}, 5000, model.ThinkingOff},
+		{"a short answer", prompt.Options{}, Overrides{MaxOutputTokens: 100}, 100, ""},
+		{"a short answer with thoughts", prompt.Options{}, Overrides{MaxOutputTokens: 100, Thinking: "low"}, 100, model.ThinkingLow},
+		{"a temperature", prompt.Options{Temperature: &half}, Overrides{}, 15_000, ""},
+		{"top_p", prompt.Options{}, Overrides{TopP: &half}, 15_000, ""},
+	} {
+		h.agents["test"].Options = c.profile
+		h.ends(h.begin(StartRequest{Overrides: c.request}), "completed")
+		if got := <-asked; got.MaxTokens != c.max || got.Thinking != c.thinking {
+			t.Errorf("%s: %d tokens, thinking %q", c.name, got.MaxTokens, got.Thinking)
+		}
 	}
 }
 

@@ -151,10 +151,7 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 		IdempotencyKey: req.IdempotencyKey, RequestHash: req.hash(), Metadata: req.Metadata, Created: now,
 		RunUpdate: store.RunUpdate{Status: string(run.Queued)}}
 	if req.SessionID == "" {
-		ses := &store.Session{ID: "ses_" + e.cfg.NewID(), Title: title(req.Input), Created: now, Updated: now}
-		if req.Ephemeral {
-			ses.Metadata = json.RawMessage(`{"ephemeral":true}`)
-		}
+		ses := &store.Session{ID: "ses_" + e.cfg.NewID(), Title: title(req.Input), Ephemeral: req.Ephemeral, Created: now, Updated: now}
 		row.SessionID = ses.ID
 		e.history(tx, ses, req.History, entryBase(e.cfg.NewID(), ""), now)
 		tx.NewSessions = append(tx.NewSessions, ses)
@@ -229,6 +226,8 @@ func (e *Engine) startFailed(ctx context.Context, tenant string, err error) (*Ru
 		return nil, &fault.Error{Kind: fault.Conflict, Field: "Idempotency-Key",
 			Err:  fmt.Errorf("the key was used for another request, which started run %s", exists.RunID),
 			Hint: "Use a new key for a new request."}
+	case errors.Is(err, store.ErrNotFound):
+		return nil, &fault.Error{Kind: fault.NotFound, Field: "session_id", Err: errors.New("the session was deleted meanwhile"), Hint: "Start without session_id for a new one."}
 	}
 	return nil, internal("engine.Start", err)
 }
@@ -373,6 +372,9 @@ func (o *Overrides) options(p *prompt.Options, later bool) {
 	}
 	if o.ToolChoice != "" && !(later && model.ToolChoice(o.ToolChoice) != model.ToolChoiceNone) {
 		p.ToolChoice = model.ToolChoice(o.ToolChoice)
+	}
+	if o.SingleToolCall {
+		p.SingleToolCall = true
 	}
 	if o.Thinking != "" {
 		p.Thinking = model.ThinkingLevel(o.Thinking)

@@ -186,41 +186,22 @@ func (e *Engine) Session(ctx context.Context, ref Ref) (*SessionView, error) {
 	return sessionView(ses), nil
 }
 
-// Sessions lists sessions, most recently updated first; those of one-shot calls
-// are left out, so a page may be short.
-func (e *Engine) Sessions(ctx context.Context, tenant, cursor string, limit int) ([]*SessionView, string, error) {
-	rows, next, err := e.store.Sessions(ctx, tenant, store.SessionFilter{Limit: limit, Cursor: cursor})
+// Sessions lists sessions, most recently updated first: those of clients that
+// keep their own history, or the others.
+func (e *Engine) Sessions(ctx context.Context, tenant string, f SessionFilter) ([]*SessionView, string, error) {
+	rows, next, err := e.store.Sessions(ctx, tenant, store.SessionFilter{Ephemeral: f.Ephemeral, Limit: f.Limit, Cursor: f.Cursor})
 	if err != nil {
 		return nil, "", internal("engine.Sessions", err)
 	}
-	var views []*SessionView
-	for _, ses := range rows {
-		if string(ses.Metadata) != `{"ephemeral":true}` {
-			views = append(views, sessionView(ses))
-		}
+	views := make([]*SessionView, len(rows))
+	for i, ses := range rows {
+		views[i] = sessionView(ses)
 	}
 	return views, next, nil
 }
 
 func sessionView(s *store.Session) *SessionView {
-	return &SessionView{ID: s.ID, Title: s.Title, Leaf: s.Leaf, Metadata: s.Metadata, CreatedAt: timestamp(s.Created), UpdatedAt: timestamp(s.Updated)}
-}
-
-// DeleteSession deletes a session with its runs. One with an active run is a
-// conflict.
-func (e *Engine) DeleteSession(ctx context.Context, ref Ref) error {
-	id := e.cfg.NewID()
-	if !e.holdLane(ref, id) {
-		return &fault.Error{Kind: fault.Conflict, Err: errors.New("run " + e.active(ref) + " of the session is active"), Hint: "Cancel the run first."}
-	}
-	defer e.leave(ref, id)
-	if _, err := e.store.Session(ctx, ref.Tenant, ref.ID); err != nil {
-		return notFound("session", ref.ID, err)
-	}
-	if err := e.store.Commit(ctx, &store.Tx{Tenant: ref.Tenant, DropSessions: []string{ref.ID}}); err != nil {
-		return internal("engine.DeleteSession", err)
-	}
-	return nil
+	return &SessionView{ID: s.ID, Title: s.Title, Leaf: s.Leaf, Metadata: s.Metadata, Ephemeral: s.Ephemeral, CreatedAt: timestamp(s.Created), UpdatedAt: timestamp(s.Updated)}
 }
 
 // Entries gives the session's path from root to leaf, after an entry id ("" for

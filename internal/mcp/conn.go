@@ -103,7 +103,7 @@ func (s *server) open(ctx context.Context, protocol string) (*conn, error) {
 		},
 		//lint:ignore SA1019 servers of the revisions before 2026-07-28 log this way
 		LoggingMessageHandler: func(_ context.Context, req *sdk.LoggingMessageRequest) {
-			text, _ := marshal(req.Params.Data)
+			text, _ := tool.EncodeJSON(req.Params.Data)
 			s.log.Debug("MCP server log", "server", s.name, "level", req.Params.Level, "text", s.redactor.text(preview(text, 500)))
 		},
 	})

@@ -25,9 +25,6 @@ type Options struct {
 	// Reserved are names that tools of servers must not take, such as those of
 	// built-in tools: a tool of that name is offered as server_tool.
 	Reserved []string
-	// OnChange is called after a server's tools may have changed: it connected,
-	// or said so. It must not block.
-	OnChange func(server string)
 	// Trace gives the W3C trace context (traceparent, tracestate, baggage) of a
 	// call, to be sent in its _meta; default none.
 	Trace func(context.Context) map[string]string
@@ -119,7 +116,7 @@ func (o *Options) setDefaults() {
 // newServer builds a server whose configuration was validated.
 func newServer(m *Manager, name string, cfg ServerConfig) *server {
 	s := &server{
-		name: name, cfg: cfg, m: m, log: m.opts.Log, state: Idle, since: m.opts.Now(),
+		name: name, cfg: cfg, m: m, log: m.opts.Log, state: Idle,
 		slots: make(chan struct{}, cfg.ConcurrencyLimit), per: map[string]chan struct{}{},
 		wake: make(chan struct{}, 1), news: make(chan struct{}),
 	}
@@ -215,12 +212,6 @@ func (s *server) hint() string {
 	return "run its command by hand: " + s.cfg.Command
 }
 
-func (m *Manager) changed(server string) {
-	if m.opts.OnChange != nil {
-		m.opts.OnChange(server)
-	}
-}
-
 // Redact masks, in arguments or a result of a tool, what the configuration of
 // the server says. name may be the server's name of the tool or the one the
 // model knows. Data that is not JSON is masked as a whole; an unknown server
@@ -236,60 +227,13 @@ func (m *Manager) Redact(server, name string, data json.RawMessage) json.RawMess
 func (s *server) redact(name string, data json.RawMessage) json.RawMessage {
 	data = s.redactor.json(data)
 	for own, cfg := range s.cfg.Tools {
-		if len(cfg.Redaction) > 0 && (own == name || clean(own) == name || clean(s.name+"_"+own) == name) {
+		if len(cfg.Redaction) > 0 && s.calls(own, name) {
 			if r, err := newRedactor(cfg.Redaction); err == nil {
 				data = r.json(data)
 			}
 		}
 	}
 	return data
-}
-
-// ServerStatus is how a server is doing.
-type ServerStatus struct {
-	Name      string    `json:"name"`
-	Transport string    `json:"transport"`
-	State     State     `json:"state"`
-	Since     time.Time `json:"since"`
-	// Error is why it is down.
-	Error string `json:"error,omitempty"`
-	// Protocol, Program and Version are what the server said about itself.
-	Protocol string `json:"protocol,omitempty"`
-	Program  string `json:"program,omitempty"`
-	Version  string `json:"version,omitempty"`
-	// Tools is the number of tools it offers.
-	Tools        int      `json:"tools"`
-	Capabilities []string `json:"capabilities,omitempty"`
-	// Running and Waiting count calls.
-	Running int `json:"running"`
-	Waiting int `json:"waiting"`
-	// Restarts counts connections after the first.
-	Restarts int `json:"restarts"`
-}
-
-// Status reports on every configured server, sorted by name. It does not wait.
-func (m *Manager) Status() []ServerStatus {
-	var out []ServerStatus
-	for _, name := range m.Names() {
-		s := m.servers[name]
-		s.mu.Lock()
-		st := ServerStatus{Name: name, Transport: s.cfg.Transport, State: s.state, Since: s.since, Tools: len(s.tools),
-			Capabilities: slices.Clone(s.cfg.Capabilities), Running: len(s.slots), Waiting: s.waiting, Restarts: s.restarts}
-		if s.err != nil {
-			st.Error = s.redactor.text(s.err.Error())
-		}
-		if s.conn != nil {
-			if r := s.conn.session.InitializeResult(); r != nil {
-				st.Protocol = r.ProtocolVersion
-				if r.ServerInfo != nil {
-					st.Program, st.Version = r.ServerInfo.Name, r.ServerInfo.Version
-				}
-			}
-		}
-		s.mu.Unlock()
-		out = append(out, st)
-	}
-	return out
 }
 
 // Close ends all connections and processes and returns when they are gone.

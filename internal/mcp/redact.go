@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"agentd/tool"
 )
 
 const mask = "[redacted]"
@@ -48,7 +50,7 @@ func (r *redactor) json(data json.RawMessage) json.RawMessage {
 	if err := d.Decode(&v); err != nil {
 		return json.RawMessage(`"` + mask + `"`)
 	}
-	out, err := marshal(r.value(v))
+	out, err := tool.EncodeJSON(r.value(v))
 	if err != nil {
 		return json.RawMessage(`"` + mask + `"`)
 	}

@@ -16,7 +16,7 @@ import (
 func convert(r *sdk.CallToolResult) (tool.Result, error) {
 	out := tool.Result{IsError: r.IsError}
 	if r.StructuredContent != nil {
-		raw, err := marshal(r.StructuredContent)
+		raw, err := tool.EncodeJSON(r.StructuredContent)
 		if err != nil {
 			return out, fmt.Errorf("the structured content can not be read: %w", err)
 		}

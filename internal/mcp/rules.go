@@ -220,18 +220,7 @@ func canonical(raw json.RawMessage) (json.RawMessage, error) {
 	if _, ok := v.(map[string]any); !ok {
 		return nil, fmt.Errorf("the arguments are not a JSON object")
 	}
-	return marshal(v)
-}
-
-// marshal writes JSON without escaping <, > and &.
-func marshal(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
+	return tool.EncodeJSON(v)
 }
 
 // suggestClasses says what a tool seems to do, by its effect, the words of its

@@ -51,8 +51,7 @@ type server struct {
 	mu       sync.Mutex
 	state    State
 	err      error // why it is down
-	since    time.Time
-	attempts int // finished ones
+	attempts int   // finished ones
 	restarts int
 	conn     *conn // while ready
 	news     chan struct{}
@@ -66,11 +65,7 @@ type server struct {
 func (s *server) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.state
 	change()
-	if s.state != before {
-		s.since = s.m.opts.Now()
-	}
 	close(s.news)
 	s.news = make(chan struct{})
 }
@@ -100,7 +95,6 @@ func (s *server) keep(ctx context.Context) {
 				s.attempts++
 			})
 			s.log.Info("an MCP server is connected", "server", s.name, "tools", len(tools), "duration", s.m.opts.Now().Sub(began))
-			s.m.changed(s.name)
 			err = s.attend(ctx, c)
 			s.set(func() { s.conn = nil; s.state = Down; s.err = err })
 			s.shut(ctx, c, err)
@@ -242,7 +236,6 @@ func (s *server) refresh(ctx context.Context, c *conn) {
 		return
 	}
 	s.log.Info("the tools of an MCP server changed", "server", s.name, "tools", len(tools))
-	s.m.changed(s.name)
 }
 
 // live gives the connection, waiting for at most one attempt to make one.

@@ -101,7 +101,7 @@ func objectSchema(schema any) json.RawMessage {
 		c["type"] = "object"
 		obj = c
 	}
-	raw, err := marshal(obj)
+	raw, err := tool.EncodeJSON(obj)
 	if err != nil {
 		return json.RawMessage(`{"type":"object"}`)
 	}
@@ -137,6 +137,13 @@ func expose(all []remoteTool, reserved []string) []tool.Tool {
 	}
 	slices.SortFunc(out, func(a, b tool.Tool) int { return strings.Compare(a.Spec().Name, b.Spec().Name) })
 	return out
+}
+
+// calls reports whether name is the server's own name of a tool or one of those by
+// which expose lets a model know it. Which of them it is depends on other servers.
+func (s *server) calls(own, name string) bool {
+	prefixed := clean(s.name + "_" + own)
+	return name == own || name == clean(own) || name == prefixed || name == hashed(prefixed, s.name+"\x00"+own)
 }
 
 // maxName is the longest name of a tool that every model takes.

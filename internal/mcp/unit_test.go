@@ -168,6 +168,38 @@ func TestAccess(t *testing.T) {
 	}
 }
 
+// What a tool's own redaction hides is hidden by whatever name the model knows the
+// tool.
+func TestRedactionByEveryName(t *testing.T) {
+	long := strings.Repeat("very_", 20) + "long"
+	hide := map[string]ToolConfig{}
+	owns := []string{"plain", "with space", long, long + "er", "same", "other"}
+	for _, own := range owns {
+		hide[own] = ToolConfig{Redaction: []string{"secret"}}
+	}
+	x := &server{name: "x", cfg: ServerConfig{Tools: hide}}
+	y := &server{name: "y", cfg: ServerConfig{}}
+	var all []remoteTool
+	for _, own := range owns {
+		all = append(all, remoteTool{server: x, name: own})
+	}
+	// x_same is taken, and so is other.
+	all = append(all, remoteTool{server: y, name: "same"}, remoteTool{server: y, name: "x_same"})
+	names := map[string]bool{}
+	for _, tl := range expose(all, []string{"other"}) {
+		name := tl.Spec().Name
+		names[name] = true
+		hidden := string(x.redact(name, []byte(`{"secret":1}`))) == `{"secret":"`+mask+`"}`
+		// Of another server's x_same too much is hidden, which is the safe mistake.
+		if mine := tl.(*mcpTool).server == x; mine && !hidden || name == "y_same" && hidden {
+			t.Errorf("%s: hidden %v", name, hidden)
+		}
+	}
+	if len(names) != len(all) || names["same"] || !names["x_other"] {
+		t.Errorf("names: %v", names)
+	}
+}
+
 func TestRedaction(t *testing.T) {
 	r, err := newRedactor([]string{"password", "*_KEY", "/Bearer [a-z0-9]+/"})
 	if err != nil {

@@ -215,15 +215,10 @@ func FuzzLoad(f *testing.F) {
 		default:
 			name = "agents/a.yaml"
 		}
-		c, problems := load(map[string]string{name: text}, &Options{Builtins: []string{"workspace"}})
+		_, problems := load(map[string]string{name: text}, &Options{Builtins: []string{"workspace"}})
 		for _, p := range problems {
 			if p.Line < 1 || p.Column < 1 || p.File == "" || p.Message == "" || p.Severity == "" {
 				t.Errorf("a problem without its place: %+v", p)
-			}
-		}
-		for _, p := range c.Profiles {
-			if p.Hash() == "" {
-				t.Error("no hash")
 			}
 		}
 	})

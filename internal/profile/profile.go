@@ -1,12 +1,6 @@
 package profile
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-
-	"agentd/message"
-)
+import "agentd/message"
 
 // Profile is one agent: what it is for, which models think for it, which tools
 // it has and where it must stop. Keys are flat; the embedded structs only group
@@ -55,14 +49,16 @@ type Routing struct {
 	RoutingStrategy string `json:"routing_strategy" default:"fallback" enum:"single,fallback,cost_aware,latency_aware"`
 	// Tokens of the context window to use; 0: all that the model has.
 	MaxContextTokens int `json:"max_context_tokens,omitempty" min:"0" example:"120000"`
-	// Tokens of one reply; 0: the model's own limit.
+	// Tokens of one reply. Not set: 15000, or the model's own limit if that is lower; models that agentd does not know are told no limit.
 	MaxOutputTokens int `json:"max_output_tokens,omitempty" min:"0" example:"8192"`
 	// Sampling temperature. Not set: the provider's default. Some models refuse it.
 	Temperature *float64 `json:"temperature,omitempty" min:"0" max:"2" example:"0.2"`
 	// Nucleus sampling. Not set: the provider's default. Set this or `temperature`, not both.
 	TopP *float64 `json:"top_p,omitempty" min:"0" max:"1" example:"0.95"`
-	// How much the model thinks before it answers; each provider's nearest level is taken. Not set: the provider's default.
+	// How much the model thinks before it answers; each provider's nearest level is taken, and `adaptive` leaves it to the model. Not set: `low` with models that are known to decide themselves when to think, unless a temperature, `top_p` or less than 4096 tokens of output are asked for; otherwise the provider's default.
 	Thinking string `json:"thinking,omitempty" enum:"off,adaptive,minimal,low,medium,high,xhigh" example:"medium"`
+	// Whether the model may call several tools in one reply. If false it is asked for one at a time, where it has such a switch; a request can ask for that too.
+	ParallelToolCalls bool `json:"parallel_tool_calls" default:"true"`
 }
 
 // Model names a model and how to reach it.
@@ -209,15 +205,4 @@ type Composition struct {
 	Domain string `json:"domain,omitempty" example:"helpdesk"`
 	// Profiles that this agent may start as subagents.
 	Subagents []string `json:"subagents,omitempty" example:"[researcher]"`
-}
-
-// Hash is the same for profiles that behave the same: 32 hexadecimal digits over
-// every key. Secrets do not enter it.
-func (p *Profile) Hash() string {
-	b, err := json.Marshal(p)
-	if err != nil {
-		panic("profile: a profile is always JSON: " + err.Error())
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:16])
 }

@@ -30,6 +30,8 @@ type Limits struct {
 	MaxConcurrentRuns int `json:"max_concurrent_runs" default:"1024" min:"1"`
 	// Events that a slow reader may lag behind before it is disconnected; it can go on where it was.
 	MaxEventLag int `json:"max_event_lag" default:"4096" min:"16"`
+	// Hours that the sessions of the OpenAI-compatible API are kept after their runs; its clients keep their own history. What they used stays in the sums. 0: kept.
+	EphemeralSessionsHours int `json:"ephemeral_sessions_hours" default:"24" min:"0" max:"87600"`
 }
 
 // CORS is for browsers.

@@ -28,8 +28,10 @@ type Options struct {
 	Stop        []string
 	Thinking    model.ThinkingLevel
 	ToolChoice  model.ToolChoice
-	JSON        bool
-	Schema      []byte
+	// SingleToolCall asks for one tool call at a time.
+	SingleToolCall bool
+	JSON           bool
+	Schema         []byte
 }
 
 // Tools gives the specs as models get them.
@@ -47,7 +49,7 @@ func Build(p *Parts) *model.Request {
 	o := p.Options
 	return &model.Request{
 		Model: p.Model, System: p.System, Messages: p.Messages, Tools: Tools(p.Tools),
-		ToolChoice: o.ToolChoice, MaxTokens: o.MaxTokens, Temperature: o.Temperature, TopP: o.TopP,
+		ToolChoice: o.ToolChoice, SingleToolCall: o.SingleToolCall, MaxTokens: o.MaxTokens, Temperature: o.Temperature, TopP: o.TopP,
 		Stop: o.Stop, Thinking: o.Thinking, JSON: o.JSON, Schema: o.Schema,
 		CacheLast: true, SessionID: p.Session, Scratch: p.Scratch,
 	}

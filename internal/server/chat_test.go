@@ -220,7 +220,7 @@ func TestChatRequestBecomesARun(t *testing.T) {
 		{"role":"user","content":[{"type":"text","text":"And this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}],
 		"temperature":0.5,"top_p":0.9,"stop":["END"],"max_tokens":5,"max_completion_tokens":7,"reasoning_effort":"low","seed":1,"presence_penalty":0.5,"frequency_penalty":0,
 		"tools":[{"type":"function","function":{"name":"look","description":"d"}}],"tool_choice":{"type":"function","function":{"name":"look"}},
-		"user":"u1","metadata":{"chat":"7"},"response_format":{"type":"json_object"},"parallel_tool_calls":true,"store":false,"x_unknown":{"a":1}}`)
+		"user":"u1","metadata":{"chat":"7"},"response_format":{"type":"json_object"},"parallel_tool_calls":false,"store":false,"x_unknown":{"a":1}}`)
 	if r.status != 200 || r.header.Get("X-Agentd-Ignored") != "seed, presence_penalty" {
 		t.Fatalf("%d %v %s", r.status, r.header, r.body)
 	}
@@ -394,7 +394,7 @@ func TestTasks(t *testing.T) {
 				t.Fatalf("%d %s", r.status, r.body)
 			}
 			got := a.e.lastStart()
-			if got.Profile != "echo" || got.Overrides.NoTools != c.task || got.Ephemeral != c.task || got.Overrides.MaxOutputTokens != 4 {
+			if got.Profile != "echo" || got.Overrides.NoTools != c.task || !got.Ephemeral || got.Overrides.MaxOutputTokens != 4 {
 				t.Errorf("%+v", got)
 			}
 		})

@@ -58,7 +58,7 @@ type Journal interface {
 type Sessions interface {
 	CreateSession(ctx context.Context, tenant, title string, metadata json.RawMessage) (*engine.SessionView, error)
 	Session(ctx context.Context, ref engine.Ref) (*engine.SessionView, error)
-	Sessions(ctx context.Context, tenant, cursor string, limit int) ([]*engine.SessionView, string, error)
+	Sessions(ctx context.Context, tenant string, f engine.SessionFilter) ([]*engine.SessionView, string, error)
 	DeleteSession(ctx context.Context, ref engine.Ref) error
 	// Entries gives the path from the root to the leaf, above after.
 	Entries(ctx context.Context, ref engine.Ref, after string, limit int) ([]*engine.EntryView, error)

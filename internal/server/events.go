@@ -169,7 +169,7 @@ func startAfter(q url.Values, h http.Header) (int64, error) {
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 0 {
-		return 0, wire.Invalid(field, "must be the number of an event, 0 or more, not %q", clip(v, 40))
+		return 0, wire.Invalid(field, "must be the number of an event, 0 or more, not %q", wire.Clip(v, 40))
 	}
 	return n, nil
 }

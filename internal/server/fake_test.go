@@ -404,16 +404,18 @@ func (e *fake) Session(_ context.Context, ref engine.Ref) (*engine.SessionView, 
 	return nil, fault.New(fault.NotFound, "no such session")
 }
 
-func (e *fake) Sessions(_ context.Context, _, _ string, limit int) ([]*engine.SessionView, string, error) {
+func (e *fake) Sessions(_ context.Context, _ string, f engine.SessionFilter) ([]*engine.SessionView, string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var out []*engine.SessionView
 	for _, s := range e.sessions {
-		out = append(out, s)
+		if s.Ephemeral == f.Ephemeral {
+			out = append(out, s)
+		}
 	}
 	sort.Slice(out, func(a, b int) bool { return out[a].ID < out[b].ID })
-	if len(out) > limit {
-		return out[:limit], out[limit-1].ID, nil
+	if len(out) > f.Limit {
+		return out[:f.Limit], out[f.Limit-1].ID, nil
 	}
 	return out, "", nil
 }

@@ -107,7 +107,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 func (s *Server) access(r *http.Request, w *recorder, info *wire.Request, took time.Duration) {
 	level := slog.LevelInfo
 	attrs := []slog.Attr{
-		slog.String("request_id", info.ID), slog.String("method", r.Method), slog.String("path", clip(r.URL.Path, 200)),
+		slog.String("request_id", info.ID), slog.String("method", r.Method), slog.String("path", wire.Clip(r.URL.Path, 200)),
 		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("tenant", info.Tenant),
 	}
 	if info.Run != "" {
@@ -150,7 +150,7 @@ func (s *Server) checkHost(r *http.Request) error {
 	if slices.ContainsFunc(s.opts.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, r.Host) }) {
 		return nil
 	}
-	return &fault.Error{Kind: fault.Forbidden, Field: "Host", Err: fmt.Errorf("the server does not answer to the name %q", clip(r.Host, 80)),
+	return &fault.Error{Kind: fault.Forbidden, Field: "Host", Err: fmt.Errorf("the server does not answer to the name %q", wire.Clip(r.Host, 80)),
 		Hint: "Call it as localhost or 127.0.0.1, or add the name to its hosts."}
 }
 
@@ -198,11 +198,4 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	write()
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

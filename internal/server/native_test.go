@@ -109,6 +109,18 @@ func TestSessions(t *testing.T) {
 	if r := a.do("GET", "/sessions/s2", "").json(t); r["title"] != "plans" {
 		t.Errorf("%v", r)
 	}
+	a.e.mu.Lock()
+	a.e.sessions["s1"].Ephemeral = true
+	a.e.mu.Unlock()
+	for q, want := range map[string]string{"": "s2", "?ephemeral=false": "s2", "?ephemeral=true": "s1"} {
+		r := a.do("GET", "/sessions"+q, "").json(t)
+		if ss := r["sessions"].([]any); len(ss) != 1 || ss[0].(map[string]any)["session_id"] != want {
+			t.Errorf("%s: %v", q, r)
+		}
+	}
+	if r := a.do("GET", "/sessions?ephemeral=perhaps", ""); r.status != 400 || !strings.Contains(string(r.body), "perhaps") {
+		t.Errorf("%d %s", r.status, r.body)
+	}
 	if r := a.do("GET", "/sessions/s2/entries?limit=10", "").json(t); len(r["entries"].([]any)) != 4 {
 		t.Errorf("%v", r)
 	}

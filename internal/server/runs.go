@@ -99,7 +99,7 @@ func decodeInput(raw json.RawMessage) ([]message.Block, error) {
 			empty = empty && strings.TrimSpace(b.Text) == ""
 		case message.BlockImage:
 			if !strings.HasPrefix(b.MimeType, "image/") {
-				return nil, wire.Invalid(fmt.Sprintf("input[%d].mimeType", i), "must be an image type, not %q", clip(b.MimeType, 40))
+				return nil, wire.Invalid(fmt.Sprintf("input[%d].mimeType", i), "must be an image type, not %q", wire.Clip(b.MimeType, 40))
 			}
 			empty = false
 		default:
@@ -265,7 +265,7 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 	}
 	for name := range q {
 		if !slices.Contains(known, name) {
-			return nil, &fault.Error{Kind: fault.Invalid, Field: clip(name, 80), Err: errors.New("unknown query parameter"),
+			return nil, &fault.Error{Kind: fault.Invalid, Field: wire.Clip(name, 80), Err: errors.New("unknown query parameter"),
 				Hint: "The parameters are: " + strings.Join(known, ", ") + "."}
 		}
 	}
@@ -288,7 +288,7 @@ func oneOf(field, value string, allowed ...string) error {
 	if value == "" || slices.Contains(allowed, value) {
 		return nil
 	}
-	return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf("%q is not a choice", clip(value, 60)), Hint: "Use " + strings.Join(allowed, ", ") + "."}
+	return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf("%q is not a choice", wire.Clip(value, 60)), Hint: "Use " + strings.Join(allowed, ", ") + "."}
 }
 
 func object(field string, raw json.RawMessage) error {

@@ -2,9 +2,11 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 
+	"agentd/fault"
 	"agentd/internal/engine"
 	"agentd/internal/server/wire"
 )
@@ -30,7 +32,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, "limit", "cursor")
+	q, err := query(r, "limit", "cursor", "ephemeral")
 	if err != nil {
 		return err
 	}
@@ -38,7 +40,15 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	views, cursor, err := s.engine.Sessions(r.Context(), tenant(r), q.Get("cursor"), limit)
+	f := engine.SessionFilter{Cursor: q.Get("cursor"), Limit: limit}
+	switch v := q.Get("ephemeral"); v {
+	case "", "false":
+	case "true":
+		f.Ephemeral = true
+	default:
+		return &fault.Error{Kind: fault.Invalid, Field: "ephemeral", Err: fmt.Errorf("%q is not true or false", v)}
+	}
+	views, cursor, err := s.engine.Sessions(r.Context(), tenant(r), f)
 	if err != nil {
 		return err
 	}

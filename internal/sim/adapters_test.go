@@ -91,6 +91,20 @@ turns:
 }
 
 // A fault means the same to a run, whichever way the model is reached.
+// One tool call at a time reaches the model over both wires.
+func TestAdaptersSingleToolCall(t *testing.T) {
+	for name, p := range providers(t, "turns: [{tool_calls: [{name: a}, {name: a}]}]") {
+		for _, choice := range []model.ToolChoice{model.ToolChoiceAuto, model.ToolChoiceRequired, "a"} {
+			req := request()
+			req.SingleToolCall, req.ToolChoice = true, choice
+			m, err := p.Generate(t.Context(), req, nil)
+			if err != nil || len(m.ToolCalls()) != 1 || m.StopReason != message.StopToolUse {
+				t.Errorf("%s, %q: %+v, %v", name, choice, m, err)
+			}
+		}
+	}
+}
+
 func TestAdaptersFaults(t *testing.T) {
 	broken := []model.Class{model.ClassConnection, model.ClassTruncated}
 	for _, tt := range []struct {

@@ -114,6 +114,7 @@ func (p *antParser) top(key string, v gjson.Result) *apiError {
 	case "tool_choice":
 		p.choice = true
 		p.req.NoTools = v.Get("type").String() == "none"
+		p.req.OneCall = v.Get("disable_parallel_tool_use").Bool()
 	case "stream":
 		if !v.IsBool() {
 			return antBad("stream: Input should be a valid boolean")

@@ -48,6 +48,8 @@ func (openAI) parse(r *http.Request, body string, _ bool) (*request, *apiError) 
 		return nil, oaiBad("max_tokens", "invalid_parameter_combination", "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
 	case p.choice && p.tools == 0:
 		return nil, oaiBad("tool_choice", "", "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
+	case p.parallel && p.tools == 0:
+		return nil, oaiBad("parallel_tool_calls", "", "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.")
 	}
 	p.req.NoTools = p.req.NoTools || p.tools == 0
 	p.req.prefix.begin(p.req.Model)
@@ -67,7 +69,8 @@ type oaiParser struct {
 	messages                 gjson.Result
 	toolsRaw                 string
 	tools                    int
-	choice, streamOptions    bool
+	choice, parallel         bool
+	streamOptions            bool
 	maxTokens, maxCompletion bool
 }
 
@@ -123,6 +126,12 @@ func (p *oaiParser) top(key string, v gjson.Result) *apiError {
 	case "tool_choice":
 		p.choice = true
 		p.req.NoTools = v.String() == "none"
+	case "parallel_tool_calls":
+		if !v.IsBool() {
+			return wrong("a boolean")
+		}
+		p.parallel = true
+		p.req.OneCall = !v.Bool()
 	case "tools":
 		if !v.IsArray() {
 			return wrong("an array of objects")

@@ -63,6 +63,8 @@ func TestOpenAIRefuses(t *testing.T) {
 		{"limit is a string", with(`"max_tokens":"5"`), "max_tokens", "expected an integer"},
 		{"five stops", with(`"stop":["a","b","c","d","e"]`), "stop", "maximum length 4"},
 		{"tool_choice alone", with(`"tool_choice":"auto"`), "tool_choice", "only allowed when 'tools' are specified"},
+		{"parallel_tool_calls alone", with(`"parallel_tool_calls":false`), "parallel_tool_calls", "only allowed when 'tools' are specified"},
+		{"parallel_tool_calls is a string", with(`"parallel_tool_calls":"no"`), "parallel_tool_calls", "expected a boolean"},
 		{"tools is an object", with(`"tools":{}`), "tools", "expected an array"},
 		{"tool without type", with(`"tools":[{"function":{"name":"a"}}]`), "tools[0].type", "Missing"},
 		{"tool without function", with(`"tools":[{"type":"function","name":"a"}]`), "tools[0].function", "Missing"},

@@ -5,8 +5,8 @@
 // Contract of every implementation (the suite in storetest checks it):
 //
 //   - Tenants are separate. Every row belongs to one tenant and every read takes
-//     one; what belongs to another tenant is [ErrNotFound]. The only read across
-//     tenants is [Store.Unfinished], which gives ids alone.
+//     one; what belongs to another tenant is [ErrNotFound]. The only reads across
+//     tenants are [Store.Unfinished] and [Store.Expired], which give ids alone.
 //   - Entries, events, trace and usage are written once and never changed.
 //   - A Tx with a [Fence] commits only if the run's epoch is the fence's.
 //   - At most one run of a session is running or paused: a Tx that would make a

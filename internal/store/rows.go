@@ -14,9 +14,16 @@ type Session struct {
 	// Leaf is the current entry; "" for an empty session.
 	Leaf     string
 	Metadata json.RawMessage
-	Created  int64
-	Updated  int64
+	// Ephemeral is for the conversation of a client that keeps its own history:
+	// it is not listed among the others and may be dropped some time after its
+	// last run.
+	Ephemeral bool
+	Created   int64
+	Updated   int64
 }
+
+// SessionRef names a session of a tenant.
+type SessionRef struct{ Tenant, ID string }
 
 // Entry is one node of a session's tree. The parent may be written later than
 // the entry itself (tool results that end out of order); a leaf never points
@@ -96,10 +103,11 @@ type RunFilter struct {
 	Cursor         string
 }
 
-// SessionFilter selects sessions.
+// SessionFilter selects sessions: the ephemeral ones, or those that are not.
 type SessionFilter struct {
-	Limit  int // 0: 50
-	Cursor string
+	Ephemeral bool
+	Limit     int // 0: 50
+	Cursor    string
 }
 
 // Input is a message that a run has accepted and not yet taken into its session.
@@ -211,6 +219,10 @@ type Blob struct {
 	Data     []byte
 }
 
+// BlobUse says that a session needs a blob of its tenant. A blob that was used
+// goes with the last session that used it; one that never was stays.
+type BlobUse struct{ SessionID, BlobID string }
+
 // Fence makes a Tx conditional on the epoch of a run.
 type Fence struct {
 	RunID string
@@ -246,7 +258,11 @@ type Tx struct {
 	Usage  []*Usage
 	Blobs  []*Blob
 
-	// DropSessions deletes sessions with everything that belongs to them.
+	BlobUses []BlobUse
+
+	// DropSessions deletes sessions with everything that belongs to them:
+	// entries, runs with their inputs, events, trace and interrupts, and blobs
+	// that no other session uses. Their usage stays: it is the bill.
 	DropSessions []string
 }
 
@@ -254,5 +270,5 @@ type Tx struct {
 func (t *Tx) Empty() bool {
 	return len(t.NewSessions)+len(t.NewRuns)+len(t.Entries)+len(t.Leaves)+len(t.Runs)+len(t.Inputs)+
 		len(t.DropInputs)+len(t.NewInterrupts)+len(t.Answers)+len(t.Events)+len(t.Trace)+
-		len(t.Usage)+len(t.Blobs)+len(t.DropSessions) == 0
+		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions) == 0
 }

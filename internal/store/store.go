@@ -34,6 +34,7 @@ type Store interface {
 	JournalReader
 	InterruptReader
 	BlobReader
+	DropReader
 	// Close waits for commits under way and releases the store. It writes
 	// nothing special: closing is a controlled crash.
 	Close() error
@@ -57,7 +58,8 @@ type RunReader interface {
 // SessionReader reads sessions and their trees.
 type SessionReader interface {
 	Session(ctx context.Context, tenant, id string) (*Session, error)
-	// Sessions lists sessions, most recently updated first.
+	// Sessions lists sessions, most recently updated first, ephemeral ones or
+	// the others.
 	Sessions(ctx context.Context, tenant string, f SessionFilter) (s []*Session, cursor string, err error)
 	Entry(ctx context.Context, tenant, sessionID, id string) (*Entry, error)
 	// Path gives the entries from the root to leaf, root first. An empty
@@ -86,4 +88,16 @@ type InterruptReader interface {
 // BlobReader reads blobs.
 type BlobReader interface {
 	Blob(ctx context.Context, tenant, id string) (*Blob, error)
+}
+
+// DropReader finds what to drop.
+type DropReader interface {
+	// Expired gives ephemeral sessions of all tenants, at most limit, of which
+	// everything ended before a time: no run of them or below them is under way
+	// or ended later, and they were not updated since. A session of a child run
+	// is not among them: it goes with that of its root.
+	Expired(ctx context.Context, before int64, limit int) ([]SessionRef, error)
+	// Family gives the ids of a session and of those of the runs that descend
+	// from its runs, itself first.
+	Family(ctx context.Context, tenant, sessionID string) ([]string, error)
 }

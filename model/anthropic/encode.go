@@ -118,7 +118,7 @@ func (p *Provider) appendSystem(b []byte, req *model.Request) []byte {
 func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info, maxTokens int) ([]byte, *model.Error) {
 	forced := len(req.Tools) > 0 && req.ToolChoice != model.ToolChoiceAuto && req.ToolChoice != model.ToolChoiceNone
 	if len(req.Tools) > 0 {
-		b = appendToolChoice(b, req.ToolChoice, info)
+		b = appendToolChoice(b, req, info)
 	}
 	t := p.thinking(req, info, maxTokens, forced && !info.NoForcedTools)
 	if t.json != "" {
@@ -217,19 +217,28 @@ func (p *Provider) thinking(req *model.Request, info *model.Info, maxTokens int,
 	return thought{json: `{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + display + `}`, on: true}
 }
 
-func appendToolChoice(b []byte, c model.ToolChoice, info *model.Info) []byte {
-	switch {
-	case c == model.ToolChoiceAuto:
-		return b
+func appendToolChoice(b []byte, req *model.Request, info *model.Info) []byte {
+	single := req.SingleToolCall && !info.NoSingleCall
+	switch c := req.ToolChoice; {
 	case c == model.ToolChoiceNone:
 		return append(llmwire.AppendKey(b, "tool_choice"), `{"type":"none"}`...)
-	case info.NoForcedTools:
-		return b // an error with this model; leaving the choice to it is the nearest
+	case c == model.ToolChoiceAuto, info.NoForcedTools:
+		// Forcing is an error with such a model; leaving the choice to it is
+		// the nearest.
+		if !single {
+			return b
+		}
+		b = append(llmwire.AppendKey(b, "tool_choice"), `{"type":"auto"`...)
 	case c == model.ToolChoiceRequired:
-		return append(llmwire.AppendKey(b, "tool_choice"), `{"type":"any"}`...)
+		b = append(llmwire.AppendKey(b, "tool_choice"), `{"type":"any"`...)
+	default:
+		b = append(llmwire.AppendKey(b, "tool_choice"), `{"type":"tool","name":`...)
+		b = llmwire.AppendString(b, string(c))
 	}
-	b = append(llmwire.AppendKey(b, "tool_choice"), `{"type":"tool","name":`...)
-	return append(llmwire.AppendString(b, string(c)), '}')
+	if single {
+		b = append(b, `,"disable_parallel_tool_use":true`...)
+	}
+	return append(b, '}')
 }
 
 func appendTools(b []byte, specs []model.ToolSpec) []byte {

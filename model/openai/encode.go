@@ -62,6 +62,9 @@ func (p *Provider) encode(req *model.Request, info *model.Info) ([]byte, *model.
 	if len(tools) > 0 {
 		b = append(append(append(llmwire.AppendKey(b, "tools"), '['), tools...), ']')
 		b = appendToolChoice(b, req.ToolChoice)
+		if req.SingleToolCall && !info.NoSingleCall {
+			b = append(b, `,"parallel_tool_calls":false`...)
+		}
 	}
 	return p.appendSettings(b, req, info)
 }

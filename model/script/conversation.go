@@ -16,6 +16,9 @@ type Conversation struct {
 	// NoTools says that the request allows no tool call. Scripted calls are
 	// then left out.
 	NoTools bool
+	// OneCall says that the request allows one tool call in a reply. The others
+	// of a scripted reply are then left out.
+	OneCall bool
 	// NoThinking says that the request turned thinking off.
 	NoThinking bool
 	// MaxTokens bounds the reply, in tokens; 0 means no bound.
@@ -48,6 +51,7 @@ type Call struct{ ID, Name string }
 func FromRequest(req *model.Request) *Conversation {
 	c := &Conversation{Model: req.Model, Session: req.SessionID, MaxTokens: req.MaxTokens, Stop: req.Stop,
 		NoTools:    len(req.Tools) == 0 || req.ToolChoice == model.ToolChoiceNone,
+		OneCall:    req.SingleToolCall,
 		NoThinking: req.Thinking == model.ThinkingOff,
 		Messages:   make([]Message, 0, len(req.Messages))}
 	size := 0

@@ -149,7 +149,11 @@ func (p *Player) play(r *Reply, t *turn, v *view) error {
 	if prefix == "" {
 		prefix = "call_"
 	}
-	for i, tc := range t.calls {
+	calls := t.calls
+	if c.OneCall {
+		calls = calls[:1]
+	}
+	for i, tc := range calls {
 		b := message.Block{Type: message.BlockToolCall, Name: tc.name, ID: prefix + r.ID + "_" + strconv.Itoa(i)}
 		var err error
 		if tc.id != nil {

@@ -262,6 +262,16 @@ func TestObeysTheRequest(t *testing.T) {
 			t.Errorf("got %v %v", r, err)
 		}
 	})
+	t.Run("one call at a time", func(t *testing.T) {
+		for one, want := range map[bool]string{false: "a{} b{} toolUse", true: "a{} toolUse"} {
+			c := talk("u go")
+			c.OneCall = one
+			r, err := NewPlayer(mustParse(t, "turns: [{tool_calls: [{name: a}, {name: b}]}]")).Reply(c)
+			if err != nil || show(r) != want {
+				t.Errorf("got %s, %v, want %s", show(r), err, want)
+			}
+		}
+	})
 	t.Run("a rune is never cut", func(t *testing.T) {
 		c := talk("u go")
 		c.MaxTokens = 1

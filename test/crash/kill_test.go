@@ -69,6 +69,7 @@ type world struct {
 	ledger string
 	client *client.Client
 	cmd    *exec.Cmd
+	read   chan struct{} // closed when all that the server said is read
 
 	mu      sync.Mutex
 	retried map[string]bool // calls that a person allowed to happen again, by run and call
@@ -144,8 +145,10 @@ func (w *world) start() {
 	if err := w.cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	up := make(chan string, 1)
+	up, read := make(chan string, 1), make(chan struct{})
+	w.read = read
 	go func() {
+		defer close(read)
 		defer close(up)
 		var log []string
 		said := false
@@ -156,7 +159,7 @@ func (w *world) start() {
 				up <- ""
 			}
 			if strings.Contains(line, "level=ERROR") || strings.Contains(line, "panic") {
-				w.t.Log(line)
+				w.t.Error(line)
 			}
 			if !said {
 				log = append(log, line)
@@ -184,6 +187,7 @@ func (w *world) kill() {
 	if err := w.cmd.Process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		w.t.Error(err)
 	}
+	<-w.read
 	_ = w.cmd.Wait() // it was killed
 	w.cmd = nil
 }

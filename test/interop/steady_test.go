@@ -195,6 +195,8 @@ func requests(modelID string, thought message.Block) map[string]*model.Request {
 		"tools, none":               {Messages: loop[:1], Tools: tools, ToolChoice: model.ToolChoiceNone},
 		"tools, required":           {Messages: loop[:1], Tools: tools, ToolChoice: model.ToolChoiceRequired},
 		"tools, one":                {Messages: loop[:1], Tools: tools, ToolChoice: "add"},
+		"tools, one at a time":      {Messages: loop[:1], Tools: tools, SingleToolCall: true},
+		"tools, just one":           {Messages: loop[:1], Tools: tools, SingleToolCall: true, ToolChoice: model.ToolChoiceRequired},
 		"tool results":              {Messages: loop, Tools: tools, CacheLast: true},
 		"tool results, tools gone":  {Messages: loop},
 		"steering":                  {Messages: append(loop[:4:4], message.User("Faster.")), Tools: tools},

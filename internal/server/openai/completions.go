@@ -23,6 +23,7 @@ func (f *Face) Completions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req := &c.start
+	req.Ephemeral = true // the client keeps the history
 	req.Tenant, req.Profile, req.IdempotencyKey = wire.RequestOf(r.Context()).Tenant, c.model, r.Header.Get("Idempotency-Key")
 	if len(req.IdempotencyKey) > 255 {
 		return invalid("Idempotency-Key", "Idempotency-Key has more than 255 characters.")

@@ -16,6 +16,8 @@
 //     failure of the agent after that is said in the text and ends with stop:
 //     clients answer a broken stream by asking, and paying, again. Only
 //     faults of the server itself become an error chunk.
+//   - Every call brings its whole history and gets a session of its own, which is
+//     ephemeral: listed apart, and deleted some time after its run.
 //   - A run ends with its client: disconnecting cancels it. With an
 //     Idempotency-Key it goes on for a short window, so that a retry joins it.
 //   - A run that waits for a person says so, and how to answer; the call ends.

@@ -61,7 +61,7 @@ func unsupported(param, format string, args ...any) *Error {
 }
 
 func unknownModel(model string) *Error {
-	return newError(http.StatusNotFound, "model_not_found", "model", "The model %q does not exist. GET /v1/models lists what there is.", clip(model, 80))
+	return newError(http.StatusNotFound, "model_not_found", "model", "The model %q does not exist. GET /v1/models lists what there is.", wire.Clip(model, 80))
 }
 
 // asError translates any error.

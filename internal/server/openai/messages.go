@@ -81,7 +81,7 @@ func (b *chatRequest) conversation(req *engine.StartRequest) error {
 		case "tool":
 			name, ok := calls[m.ToolCallID]
 			if !ok {
-				return invalid(at+".tool_call_id", "no earlier tool call has the id %q.", clip(m.ToolCallID, 80))
+				return invalid(at+".tool_call_id", "no earlier tool call has the id %q.", wire.Clip(m.ToolCallID, 80))
 			}
 			if len(blocks) == 0 {
 				blocks = []message.Block{message.Text("")}
@@ -90,7 +90,7 @@ func (b *chatRequest) conversation(req *engine.StartRequest) error {
 		case "function":
 			return unsupported(at+".role", "messages of role function are not available: use tools.")
 		default:
-			return invalid(at+".role", "the role %q is not system, developer, user, assistant or tool.", clip(m.Role, 40))
+			return invalid(at+".role", "the role %q is not system, developer, user, assistant or tool.", wire.Clip(m.Role, 40))
 		}
 	}
 	n := len(req.History)
@@ -146,7 +146,7 @@ func (m *chatMessage) blocks(at string) ([]message.Block, error) {
 			}
 			blocks = append(blocks, block)
 		default:
-			return nil, unsupported(where+".type", "parts of type %q are not available: use text and image_url.", clip(p.Type, 40))
+			return nil, unsupported(where+".type", "parts of type %q are not available: use text and image_url.", wire.Clip(p.Type, 40))
 		}
 	}
 	return blocks, nil

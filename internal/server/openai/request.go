@@ -27,6 +27,7 @@ type chatRequest struct {
 	ResponseFormat      *responseFormat `json:"response_format"`
 	Tools               []chatTool      `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
+	ParallelToolCalls   *bool           `json:"parallel_tool_calls"`
 	User                string          `json:"user"`
 	Metadata            json.RawMessage `json:"metadata"`
 	ReasoningEffort     string          `json:"reasoning_effort"`
@@ -212,7 +213,7 @@ func (b *chatRequest) tools(o *engine.Overrides) *Error {
 	for i, t := range b.Tools {
 		at := fmt.Sprintf("tools[%d]", i)
 		if t.Type != "function" {
-			return unsupported(at+".type", "only tools of type function can be handed back, not %q.", clip(t.Type, 40))
+			return unsupported(at+".type", "only tools of type function can be handed back, not %q.", wire.Clip(t.Type, 40))
 		}
 		f := t.Function
 		switch {
@@ -228,6 +229,7 @@ func (b *chatRequest) tools(o *engine.Overrides) *Error {
 		seen[f.Name] = true
 		o.ClientTools = append(o.ClientTools, engine.ClientTool{Name: f.Name, Description: f.Description, Schema: f.Parameters})
 	}
+	o.SingleToolCall = b.ParallelToolCalls != nil && !*b.ParallelToolCalls
 	if !wire.Given(b.ToolChoice) {
 		return nil
 	}
@@ -252,7 +254,7 @@ func (b *chatRequest) tools(o *engine.Overrides) *Error {
 		return unsupported("tool_choice", "tool_choice must be auto, none, required or a function.")
 	}
 	if !seen[named.Function.Name] {
-		return invalid("tool_choice", "tool_choice names %q, which is not in tools.", clip(named.Function.Name, 64))
+		return invalid("tool_choice", "tool_choice names %q, which is not in tools.", wire.Clip(named.Function.Name, 64))
 	}
 	o.ToolChoice = named.Function.Name
 	return nil
@@ -302,11 +304,4 @@ func isToolName(s string) bool {
 
 func isObject(raw json.RawMessage) bool {
 	return strings.HasPrefix(strings.TrimSpace(string(raw)), "{")
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -42,9 +42,8 @@ func isTaskPrompt(b *chatRequest, c *call) bool {
 	return false
 }
 
-// oneShot makes the run of a task: no tools, no listed session, no long thoughts.
+// oneShot makes the run of a task: no tools, no long thoughts.
 func (f *Face) oneShot(req *engine.StartRequest) {
-	req.Ephemeral = true
 	o := &req.Overrides
 	o.NoTools, o.ClientTools, o.ToolChoice = true, nil, ""
 	if o.Thinking == "" {

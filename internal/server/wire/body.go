@@ -132,7 +132,7 @@ func jsonType(header string) error {
 		return nil
 	}
 	return &StatusError{Status: http.StatusUnsupportedMediaType, Err: &fault.Error{Kind: fault.Invalid,
-		Err: fmt.Errorf("the body must be JSON, not %q", clip(header, 80)), Field: "Content-Type",
+		Err: fmt.Errorf("the body must be JSON, not %q", Clip(header, 80)), Field: "Content-Type",
 		Hint: "Send the header Content-Type: application/json."}}
 }
 
@@ -154,7 +154,8 @@ func Refuse(w http.ResponseWriter, r *http.Request, write func()) {
 	_ = rc.SetReadDeadline(time.Time{})
 }
 
-func clip(s string, n int) string {
+// Clip shortens what a client sent for an error or a log to n bytes.
+func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -77,7 +77,7 @@ func checkKeys(body []byte, into any) error {
 		at := position(body, dec.InputOffset())
 		switch {
 		case !slices.Contains(known, name):
-			return &fault.Error{Kind: fault.Invalid, Field: clip(name, 80), Err: fmt.Errorf("unknown field at %s", at),
+			return &fault.Error{Kind: fault.Invalid, Field: Clip(name, 80), Err: fmt.Errorf("unknown field at %s", at),
 				Hint: "The fields are: " + strings.Join(known, ", ") + "."}
 		case seen[name]:
 			return &fault.Error{Kind: fault.Invalid, Field: name, Err: fmt.Errorf("the field is there twice, again at %s", at)}
@@ -116,10 +116,10 @@ func explain(body []byte, err error) error {
 		return &fault.Error{Kind: fault.Invalid, Err: fmt.Errorf("malformed JSON at %s: %s", position(body, syntax.Offset), syntax.Error())}
 	case errors.As(err, &typ):
 		return &fault.Error{Kind: fault.Invalid, Field: typ.Field,
-			Err: fmt.Errorf("must be %s, not %s, at %s", wanted(typ.Type), clip(typ.Value, 60), position(body, typ.Offset))}
+			Err: fmt.Errorf("must be %s, not %s, at %s", wanted(typ.Type), Clip(typ.Value, 60), position(body, typ.Offset))}
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return &fault.Error{Kind: fault.Invalid, Field: clip(strings.Trim(name, `"`), 80), Err: errors.New("unknown field")}
+		return &fault.Error{Kind: fault.Invalid, Field: Clip(strings.Trim(name, `"`), 80), Err: errors.New("unknown field")}
 	}
 	return &fault.Error{Kind: fault.Invalid, Err: err}
 }

@@ -1,9 +1,6 @@
 package sqlite
 
 import (
-	"encoding/hex"
-	"fmt"
-
 	"agentd/internal/store"
 )
 
@@ -119,6 +116,11 @@ func (a *applier) apply(j *job) error {
 			return err
 		}
 	}
+	for _, u := range tx.BlobUses {
+		if err := a.blobUse(t, u); err != nil {
+			return err
+		}
+	}
 	for _, id := range tx.DropSessions {
 		if err := a.dropSession(t, id); err != nil {
 			return err
@@ -191,9 +193,9 @@ func (a *applier) runRow(t int64, id string) (*runRow, error) {
 func minute(ms int64) int64 { return ms / 60_000 }
 
 func (a *applier) newSession(t int64, s *store.Session) error {
-	_, k, err := a.c.exec(`INSERT INTO sessions (tenant, id, created, minute, updated, leaf, title, metadata)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		t, s.ID, s.Created, minute(s.Updated), s.Updated, text(s.Leaf), text(s.Title), blob(s.Metadata))
+	_, k, err := a.c.exec(`INSERT INTO sessions (tenant, id, created, minute, updated, leaf, title, metadata, ephemeral)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		t, s.ID, s.Created, minute(s.Updated), s.Updated, text(s.Leaf), text(s.Title), blob(s.Metadata), s.Ephemeral)
 	if primary(err) == codeConstraint {
 		return refuse(store.ErrConflict, "session %s exists", s.ID)
 	}
@@ -338,41 +340,4 @@ func (a *applier) usage(t int64, u *store.Usage) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		t, session, run, model, u.Time, u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Cost)
 	return err
-}
-
-// blob stores a blob unless the tenant has one with that content.
-func (a *applier) blob(t int64, b *store.Blob) error {
-	hash, err := hex.DecodeString(b.ID)
-	if err != nil {
-		return invalid("blob id %q: %w", b.ID, err)
-	}
-	_, _, err = a.c.exec(`INSERT INTO blobs (tenant, hash, mime_type, name, created, data) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (tenant, hash) DO NOTHING`, t, hash, text(b.MimeType), text(b.Name), b.Created, blob(b.Data))
-	return err
-}
-
-func (a *applier) dropSession(t int64, id string) error {
-	s, err := a.session(t, id)
-	if err != nil {
-		return err
-	}
-	for _, sql := range []string{
-		"DELETE FROM journal WHERE run IN (SELECT key FROM runs WHERE session = ?)",
-		"DELETE FROM inputs WHERE run IN (SELECT key FROM runs WHERE session = ?)",
-		"DELETE FROM run_specs WHERE run IN (SELECT key FROM runs WHERE session = ?)",
-		"DELETE FROM interrupts WHERE run IN (SELECT key FROM runs WHERE session = ?)",
-		"DELETE FROM entries WHERE session = ?",
-		"DELETE FROM runs WHERE session = ?",
-		"DELETE FROM sessions WHERE key = ?",
-	} {
-		if _, _, err := a.c.exec(sql, s.key); err != nil {
-			return fmt.Errorf("drop session %s: %w", id, err)
-		}
-	}
-	if _, _, err := a.c.exec("DELETE FROM usage WHERE tenant = ? AND session = ?", t, s.key); err != nil {
-		return fmt.Errorf("drop session %s: %w", id, err)
-	}
-	// Its runs are among what is remembered.
-	a.forget()
-	return nil
 }

@@ -91,6 +91,11 @@ func (c *conn) bind(args []any) []driver.NamedValue {
 		switch v := a.(type) {
 		case int:
 			a = int64(v)
+		case bool:
+			a = int64(0)
+			if v {
+				a = int64(1)
+			}
 		case json.RawMessage:
 			a = blob(v)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -245,6 +246,37 @@ func TestMigrations(t *testing.T) {
 	var n int64
 	if _, err := s.writer.get("SELECT count(*) FROM later", []any{&n}); err != nil || n != 1 {
 		t.Fatalf("the migration ran %d times (%v)", n, err)
+	}
+}
+
+// A store of version 1 said in the metadata which sessions are ephemeral.
+func TestMigrationToEphemeralColumn(t *testing.T) {
+	ms, err := loadMigrations(migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.db")
+	c, err := openConn(dsn(path, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := applyMigrations(c, ms[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.script(`INSERT INTO tenants (id) VALUES ('default');
+		INSERT INTO sessions (tenant, id, created, minute, updated, metadata) VALUES
+		(1, 'old', 1, 0, 1, CAST('{"ephemeral":true}' AS BLOB)), (1, 'kept', 1, 0, 1, CAST('{"a":1}' AS BLOB)), (1, 'bare', 1, 0, 1, NULL);`); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, path, nil)
+	for id, want := range map[string]store.Session{"old": {Ephemeral: true}, "kept": {Metadata: []byte(`{"a":1}`)}, "bare": {}} {
+		want.ID, want.Created, want.Updated = id, 1, 1
+		if got, err := s.Session(t.Context(), store.DefaultTenant, id); err != nil || !reflect.DeepEqual(got, &want) {
+			t.Errorf("%+v, %v", got, err)
+		}
 	}
 }
 

@@ -55,6 +55,12 @@ func TestNoScans(t *testing.T) {
 	}
 	_, _, err := s.Sessions(ctx, tenant, store.SessionFilter{})
 	read(nil, err)
+	_, _, err = s.Sessions(ctx, tenant, store.SessionFilter{Ephemeral: true})
+	read(nil, err)
+	read(s.Expired(ctx, 1, 1))
+	read(s.Family(ctx, tenant, "s"))
+	blob := store.Blob{ID: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}
+	commit(t, s, &store.Tx{Tenant: tenant, Blobs: []*store.Blob{&blob}, BlobUses: []store.BlobUse{{SessionID: "s", BlobID: blob.ID}}})
 	_, _ = s.Blob(ctx, tenant, strings.Repeat("0", 64))
 	commit(t, s, &store.Tx{Tenant: tenant, DropSessions: []string{"s"}})
 

@@ -11,10 +11,10 @@ import (
 	"agentd/internal/store"
 )
 
-const sessionColumns = "SELECT id, title, leaf, metadata, created, updated, key FROM sessions"
+const sessionColumns = "SELECT id, title, leaf, metadata, created, updated, key, ephemeral FROM sessions"
 
 func sessionOf(r row) *store.Session {
-	return &store.Session{ID: r.text(0), Title: r.text(1), Leaf: r.text(2), Metadata: r.blob(3), Created: r.int(4), Updated: r.int(5)}
+	return &store.Session{ID: r.text(0), Title: r.text(1), Leaf: r.text(2), Metadata: r.blob(3), Created: r.int(4), Updated: r.int(5), Ephemeral: r.int(7) != 0}
 }
 
 // Session implements store.SessionReader.
@@ -48,7 +48,7 @@ func (s *Store) Sessions(ctx context.Context, tenant string, f store.SessionFilt
 	var out []*store.Session
 	var cursor string
 	err := s.read(ctx, func(c *conn) error {
-		return c.query(ctx, sessionColumns+` WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND minute <= ? AND (updated, key) < (?, ?)
+		return c.query(ctx, sessionColumns+` WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND ephemeral = ? AND minute <= ? AND (updated, key) < (?, ?)
 			ORDER BY minute DESC, updated DESC, key DESC LIMIT ?`, func(r row) error {
 			if len(out) == limit {
 				cursor = lastCursor(out[limit-1].Updated, last)
@@ -57,7 +57,7 @@ func (s *Store) Sessions(ctx context.Context, tenant string, f store.SessionFilt
 			out = append(out, sessionOf(r))
 			last = r.int(6)
 			return nil
-		}, tenant, minute(updated), updated, last, limit+1)
+		}, tenant, f.Ephemeral, minute(updated), updated, last, limit+1)
 	})
 	if err != nil {
 		return nil, "", err

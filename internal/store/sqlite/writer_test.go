@@ -177,8 +177,10 @@ func TestDropLeavesNoRows(t *testing.T) {
 	tx.NewInterrupts = []*store.Interrupt{{ID: "i", RunID: "r", InterruptAnswer: store.InterruptAnswer{Status: "open"}}}
 	commit(t, s, tx)
 	commit(t, s, st.step(1)...)
+	blob := &store.Blob{ID: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}
+	commit(t, s, &store.Tx{Tenant: store.DefaultTenant, Blobs: []*store.Blob{blob}, BlobUses: []store.BlobUse{{SessionID: "s", BlobID: blob.ID}}})
 	for _, want := range []bool{true, false} {
-		for _, table := range []string{"sessions", "entries", "runs", "run_specs", "inputs", "journal", "interrupts", "usage"} {
+		for _, table := range []string{"sessions", "entries", "runs", "run_specs", "inputs", "journal", "interrupts", "blobs", "blob_uses"} {
 			var n int64
 			if _, err := s.writer.get("SELECT count(*) FROM "+table, []any{&n}); err != nil || (n > 0) != want {
 				t.Errorf("%d rows in %s (%v)", n, table, err)

@@ -143,11 +143,14 @@ func testDrop(f *fixture) {
 	f.commit(&store.Tx{Entries: []*store.Entry{e}, Events: []*store.Event{event("rkeep", 1)}, Usage: []*store.Usage{{RunID: "rkeep", Provider: "q"}}})
 	tx := everything()
 	f.commit(tx)
+	before := ok[[]*store.UsageTotal](f)(f.store.Usage(f.Context(), tenant, store.UsageFilter{}))
 	f.commit(&store.Tx{DropSessions: []string{"s1"}})
 	for range 2 {
-		f.notFound(tenant, "s1", "r1", "i1", "")
+		f.notFound(tenant, "s1", "r1", "i1", tx.Blobs[0].ID)
 		ctx := f.Context()
-		equal(f, "usage", len(ok[[]*store.UsageTotal](f)(f.store.Usage(ctx, tenant, store.UsageFilter{}))), 1)
+		// Usage is the bill: its sums do not fall.
+		equal(f, "usage", ok[[]*store.UsageTotal](f)(f.store.Usage(ctx, tenant, store.UsageFilter{})), before)
+		equal(f, "usage of the session", len(ok[[]*store.UsageTotal](f)(f.store.Usage(ctx, tenant, store.UsageFilter{SessionID: "s1"}))), 0)
 		equal(f, "interrupts", len(ok[[]*store.Interrupt](f)(f.store.Interrupts(ctx, tenant, store.InterruptFilter{}))), 0)
 		runs, _, err := f.store.Runs(ctx, tenant, store.RunFilter{})
 		if err != nil {
@@ -165,6 +168,7 @@ func testDrop(f *fixture) {
 	equal(f, "entries", len(ok[[]*store.Entry](f)(f.store.Entries(ctx, tenant, "s1", "", 0))), 0)
 	equal(f, "events", len(ok[[]*store.Event](f)(f.store.Events(ctx, tenant, "r1", 0, 0))), 0)
 	equal(f, "inputs", len(ok[[]*store.Input](f)(f.store.Inputs(ctx, tenant, "r1"))), 0)
+	equal(f, "usage", len(ok[[]*store.UsageTotal](f)(f.store.Usage(ctx, tenant, store.UsageFilter{RunID: "r1"}))), 0)
 	f.commit(&store.Tx{Events: []*store.Event{event("r1", 1)}})
 }
 

@@ -15,8 +15,9 @@ import (
 func everything() *store.Tx {
 	update := store.RunUpdate{Status: "failed", StopReason: "budget", Epoch: 3, Seq: 40, State: []byte{0, 1, 2, 0xff},
 		OutputEntry: "e2", Error: json.RawMessage(`{"kind":"timeout"}`), Usage: json.RawMessage(`{"input":1}`), Steps: 7, Started: 1001, Ended: 1002}
+	blob := newBlob("some data", "text/plain", "a.txt")
 	return &store.Tx{Tenant: tenant,
-		NewSessions: []*store.Session{{ID: "s1", Title: "title", Leaf: "e2", Metadata: json.RawMessage(`{"a":1}`), Created: 1000, Updated: 2000}},
+		NewSessions: []*store.Session{{ID: "s1", Title: "title", Leaf: "e2", Metadata: json.RawMessage(`{"a":1}`), Ephemeral: true, Created: 1000, Updated: 2000}},
 		NewRuns: []*store.Run{{ID: "r1", SessionID: "s1", RootID: "r0", ParentID: "rp", ParentCall: "call", Profile: "demo", Version: "1.2.3",
 			Mode: "autonomous", IdempotencyKey: "key", RequestHash: "hash", Spec: json.RawMessage(`{"model":"m"}`),
 			Metadata: json.RawMessage(`{"b":2}`), Created: 1000, RunUpdate: update}},
@@ -31,7 +32,7 @@ func everything() *store.Tx {
 		Events: []*store.Event{{RunID: "r1", Seq: 5, Time: 1009, Type: "text_delta", Step: 2, Data: json.RawMessage(`{"text":"hi"}`)}},
 		Trace:  []*store.Trace{{RunID: "r1", Time: 1010, Kind: "model_done", Body: json.RawMessage(`{"step":2}`)}},
 		Usage:  []*store.Usage{{RunID: "r1", SessionID: "s1", Provider: "p", Model: "m", Time: 1011, Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Cost: 5}},
-		Blobs:  []*store.Blob{newBlob("some data", "text/plain", "a.txt")},
+		Blobs:  []*store.Blob{blob}, BlobUses: []store.BlobUse{{SessionID: "s1", BlobID: blob.ID}},
 	}
 }
 
@@ -148,6 +149,8 @@ func testUnknown(f *fixture) {
 		"trace":        {Trace: []*store.Trace{{RunID: "no", Kind: "x"}}},
 		"usage":        {Usage: []*store.Usage{{RunID: "no"}}},
 		"usage 2":      {Usage: []*store.Usage{{SessionID: "no"}}},
+		"blob use":     {BlobUses: []store.BlobUse{{SessionID: "s1", BlobID: strings.Repeat("0", 64)}}},
+		"blob use 2":   {Blobs: []*store.Blob{newBlob("x", "", "")}, BlobUses: []store.BlobUse{{SessionID: "no", BlobID: newBlob("x", "", "").ID}}},
 		"drop session": {DropSessions: []string{"no"}},
 	} {
 		f.named(name).refused(tx, store.ErrNotFound)

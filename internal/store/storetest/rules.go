@@ -46,6 +46,10 @@ func (f *fixture) nothing(tenant string) {
 	if err != nil || len(sessions) > 0 {
 		f.Errorf("Sessions: %d, %v", len(sessions), err)
 	}
+	sessions, _, err = f.store.Sessions(ctx, tenant, store.SessionFilter{Ephemeral: true})
+	if err != nil || len(sessions) > 0 {
+		f.Errorf("ephemeral Sessions: %d, %v", len(sessions), err)
+	}
 	for _, filter := range []store.RunFilter{{}, {SessionID: "s1"}, {RootID: "r0"}, {ParentID: "rp"}, {Status: "failed"}} {
 		runs, _, err := f.store.Runs(ctx, tenant, filter)
 		if err != nil || len(runs) > 0 {
@@ -145,6 +149,7 @@ func testTenants(f *fixture) {
 		"answer":       {Answers: []store.InterruptChange{{ID: "i1", InterruptAnswer: store.InterruptAnswer{Status: "expired"}}}},
 		"event":        {Events: []*store.Event{event("r1", 99)}},
 		"usage":        {Usage: []*store.Usage{{RunID: "r1"}}},
+		"blob use":     {BlobUses: []store.BlobUse{{SessionID: "s1", BlobID: tx.Blobs[0].ID}}},
 		"drop session": {DropSessions: []string{"s1"}},
 	} {
 		tx.Tenant = other
@@ -161,6 +166,7 @@ func testTenants(f *fixture) {
 	equal(f, "run", ok[*store.Run](f)(f.store.Run(ctx, tenant, "r1")), everything().NewRuns[0])
 	equal(f, "path", len(ok[[]*store.Entry](f)(f.store.Entries(ctx, tenant, "s1", "", 0))), 2)
 	equal(f, "trace", len(ok[[]*store.Trace](f)(f.store.Trace(ctx, tenant, "r1"))), 1)
+	equal(f, "blob", ok[*store.Blob](f)(f.store.Blob(ctx, tenant, everything().Blobs[0].ID)), everything().Blobs[0])
 	f.notFound(other, "s1", "r1", "i1", strings.Repeat("0", 64))
 }
 

@@ -116,6 +116,7 @@ func newWorld(t *testing.T) *world {
 		if s, _ := w.current(); s != nil {
 			_ = s.cmd.Process.Signal(syscall.SIGKILL)
 			<-s.done
+			w.complain(s)
 		}
 		if err := noneAlive(w.ledger, 20*time.Second); err != nil {
 			t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -131,8 +132,48 @@ func (w *world) kill(s *server) {
 		w.t.Fatal(err)
 	}
 	<-s.done
+	w.complain(s)
 	if s.http != nil {
 		s.http.CloseIdleConnections()
+	}
+}
+
+// complain fails the test if a server that has ended said that something is wrong
+// with it: whatever people noticed of it, nothing here may be an error.
+func (w *world) complain(s *server) {
+	w.t.Helper()
+	if bad := complaints(s.text()); bad != "" {
+		w.t.Errorf("the server of start %d complained:\n%s", w.starts, tail(bad))
+	}
+}
+
+// complaints gives the lines of a server's log that nobody should have to read. A
+// panic, a fatal error or a data race is told to the end of the log.
+func complaints(log string) string {
+	if at := crashed.FindStringIndex(log); at != nil {
+		return complaints(log[:at[0]]) + log[at[0]:]
+	}
+	var bad strings.Builder
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "level=ERROR") {
+			bad.WriteString(line)
+		}
+	}
+	return bad.String()
+}
+
+var crashed = regexp.MustCompile(`(?m)^(panic: |fatal error: |runtime: |SIG[A-Z]+: |WARNING: DATA RACE)`)
+
+func TestComplaints(t *testing.T) {
+	const info, bad = "time=x level=INFO msg=\"a panic: was told\"\n", "time=x level=ERROR msg=\"no disk\"\n"
+	const panics = "panic: oops\n\ngoroutine 1 [running]:\n"
+	for log, want := range map[string]string{
+		"": "", info: "", info + bad + info: bad, bad + bad: bad + bad, info + panics: panics, bad + info + panics: bad + panics,
+		info + "WARNING: DATA RACE\nRead at\n": "WARNING: DATA RACE\nRead at\n", "fatal error: all goroutines are asleep": "fatal error: all goroutines are asleep",
+	} {
+		if got := complaints(log); got != want {
+			t.Errorf("%q: %q, want %q", log, got, want)
+		}
 	}
 }
 

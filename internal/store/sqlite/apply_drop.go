@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"agentd/internal/store"
+)
+
+// blob stores a blob unless the tenant has one with that content.
+func (a *applier) blob(t int64, b *store.Blob) error {
+	hash, err := hex.DecodeString(b.ID)
+	if err != nil {
+		return invalid("blob id %q: %w", b.ID, err)
+	}
+	_, _, err = a.c.exec(`INSERT INTO blobs (tenant, hash, mime_type, name, created, data) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (tenant, hash) DO NOTHING`, t, hash, text(b.MimeType), text(b.Name), b.Created, blob(b.Data))
+	return err
+}
+
+func (a *applier) blobUse(t int64, u store.BlobUse) error {
+	s, err := a.session(t, u.SessionID)
+	if err != nil {
+		return err
+	}
+	hash, err := hex.DecodeString(u.BlobID)
+	if err != nil {
+		return invalid("blob id %q: %w", u.BlobID, err)
+	}
+	var k int64
+	ok, err := a.c.get("SELECT key FROM blobs WHERE tenant = ? AND hash = ?", []any{&k}, t, hash)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return refuse(store.ErrNotFound, "blob %s", u.BlobID)
+	}
+	_, _, err = a.c.exec("INSERT INTO blob_uses (session, blob) VALUES (?, ?) ON CONFLICT DO NOTHING", s.key, k)
+	return err
+}
+
+// dropSession deletes what belongs to a session, but for its usage: the keys in
+// there are those of nothing from then on, as keys are never used again.
+func (a *applier) dropSession(t int64, id string) error {
+	s, err := a.session(t, id)
+	if err != nil {
+		return err
+	}
+	for _, sql := range []string{
+		"DELETE FROM journal WHERE run IN (SELECT key FROM runs WHERE session = ?)",
+		"DELETE FROM inputs WHERE run IN (SELECT key FROM runs WHERE session = ?)",
+		"DELETE FROM run_specs WHERE run IN (SELECT key FROM runs WHERE session = ?)",
+		"DELETE FROM interrupts WHERE run IN (SELECT key FROM runs WHERE session = ?)",
+		"DELETE FROM entries WHERE session = ?",
+		"DELETE FROM runs WHERE session = ?",
+		// One use alone is that of this session.
+		`DELETE FROM blobs WHERE key IN (SELECT blob FROM blob_uses WHERE session = ?)
+			AND (SELECT count(*) FROM blob_uses u WHERE u.blob = blobs.key) = 1`,
+		"DELETE FROM blob_uses WHERE session = ?",
+		"DELETE FROM sessions WHERE key = ?",
+	} {
+		if _, _, err := a.c.exec(sql, s.key); err != nil {
+			return fmt.Errorf("drop session %s: %w", id, err)
+		}
+	}
+	// Its runs are among what is remembered.
+	a.forget()
+	return nil
+}
