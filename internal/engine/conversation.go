@@ -117,8 +117,10 @@ func (d *driver) load() (run.Input, error) {
 	if err := d.loadConversation(ctx); err != nil {
 		return nil, err
 	}
-	switch d.state.Status {
-	case run.Queued, run.Paused:
+	switch {
+	case d.state.Status == run.Paused && d.state.AwaitsChild():
+		return run.Resumed{At: d.at()}, nil
+	case d.state.Status == run.Queued, d.state.Status == run.Paused:
 		return nil, nil
 	}
 	d.e.slots.force(d)

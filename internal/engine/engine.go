@@ -196,7 +196,9 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 		if r.Status == string(run.Queued) && !e.lineUp(Ref{r.Tenant, r.SessionID}, r.ID) {
 			continue
 		}
-		if r.Status != string(run.Paused) {
+		// A paused run whose question was its own has nothing to do. One with
+		// children may have missed what became of theirs.
+		if r.Status != string(run.Paused) || r.Parent {
 			e.drive(Ref{r.Tenant, r.ID})
 		}
 	}

@@ -36,5 +36,8 @@
 //     person's word.
 //  12. The leaf only moves forward along the parent chain, never past a gap.
 //  13. Overflow compacts at most once per reply and is never a plain retry.
-//  14. Status is paused_checkpoint exactly when only people are awaited.
+//  14. Status is paused_checkpoint exactly when only people are awaited, by the run
+//     itself or by the runs below it.
+//  15. What people are asked below a run is told as it is, each interrupt once,
+//     and its end once.
 package run

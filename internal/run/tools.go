@@ -203,6 +203,7 @@ func (m *machine) toolDone(in ToolDone) error {
 	if in.Message == nil || in.Message.Role != message.RoleToolResult {
 		return m.illegal("the outcome of call %q is not a tool result", in.CallID)
 	}
+	m.closeBelow(c, nil, nil)
 	result := *in.Message
 	result.ToolCallID, result.ToolName = c.ID, c.Name
 	told := &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: result.Text(), DurationMS: in.DurationMS}
@@ -229,6 +230,7 @@ func (m *machine) toolDone(in ToolDone) error {
 // fail settles a call that never ran with an error that the model reads.
 func (m *machine) fail(i int, reason string) {
 	c := &m.State.Calls[i]
+	m.closeBelow(c, nil, nil)
 	m.tell(event.ToolFailed, &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: reason})
 	m.settle(i, errorResult(c, reason), false)
 }
