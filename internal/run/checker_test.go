@@ -41,6 +41,7 @@ type checker struct {
 	results  map[string]string // call → entry of its result
 	started  map[string]bool   // once calls that started and nobody vouched for
 	told     map[string]bool   // calls with a tool_started and no end of it
+	ended    map[string]bool   // calls with a tool_completed or tool_failed
 	keys     map[string]string // idempotency key → step and call
 	children map[string]string // call of a step → child
 
@@ -314,6 +315,10 @@ func (c *checker) events(in Input, tr Transition) {
 		case event.ToolCompleted, event.ToolFailed:
 			d := ev.Data.(*event.Tool)
 			delete(c.told, d.ToolCallID)
+			if c.ended[d.ToolCallID] {
+				c.fail(5, "the end of call %s is told twice", d.ToolCallID)
+			}
+			c.ended[d.ToolCallID] = true
 			if c.results[d.ToolCallID] != d.EntryID {
 				c.fail(5, "%s names the entry %q, the result is in %q", ev.Type, d.EntryID, c.results[d.ToolCallID])
 			}
@@ -341,6 +346,11 @@ func (c *checker) events(in Input, tr Transition) {
 		}
 		if ev.Type.Terminal() {
 			c.terminal++
+		}
+	}
+	for id := range c.results {
+		if !c.ended[id] {
+			c.fail(5, "call %s has its result and its end is not told", id)
 		}
 	}
 	opened := 0

@@ -24,7 +24,8 @@
 //     queued: it is never stuck.
 //  5. Every tool call of a committed reply gets exactly one result entry, in
 //     source order along the parent chain, whatever order calls end in; only
-//     calls handed back to the client have none.
+//     calls handed back to the client have none. With it exactly one
+//     tool_completed or tool_failed is told, also of a call that never started.
 //  6. Every effect is emitted after the write that reserves the ids of its result.
 //  7. A tool call of a reply that was cut by its length is never executed.
 //  8. A call starts only after every call of its batch has its verdict; in a
