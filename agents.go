@@ -130,13 +130,16 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 		return nil, err
 	}
 	ag := &engine.Agent{Profile: p.ProfileName, Version: p.ProfileVersion, Models: models, Tools: tools, Settings: settings(p),
-		Subagents: p.Subagents, AskUser: slices.Contains(p.Tools.Builtin, engine.AskUserQuestion),
+		AskUser: slices.Contains(p.Tools.Builtin, engine.AskUserQuestion) && !denied(p, engine.AskUserQuestion),
 		Rules: rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart, IgnoreIdempotencyKeys: !p.IdempotencyKeys,
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
 		ToolTimeout: time.Duration(p.ToolTimeoutSeconds) * time.Second,
 		Options: prompt.Options{MaxTokens: p.MaxOutputTokens, Temperature: p.Temperature, TopP: p.TopP,
 			Thinking: model.ThinkingLevel(p.Thinking), JSON: p.OutputStyle == "json"},
 		Interactive: p.PromptTemplates.InteractivePreamble, Autonomous: p.PromptTemplates.AutonomousPreamble}
+	if !denied(p, engine.CreateSubagent) {
+		ag.Subagents = p.Subagents
+	}
 	ag.System = system(p, tools.Len() > 0)
 	if ag.AskUser {
 		ag.Interactive = strings.TrimSpace(ag.Interactive + "\n\n" + p.PromptTemplates.CheckpointPreamble)
@@ -281,13 +284,16 @@ func (a *agents) tools(ctx context.Context, p *profile.Profile) (tool.Set, error
 		}
 		tools = append(tools, remote...)
 	}
-	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool {
-		return slices.ContainsFunc(p.Tools.Deny, func(pattern string) bool {
-			ok, err := path.Match(pattern, t.Spec().Name)
-			return ok || err != nil // a broken guard must not open the door
-		})
-	})
+	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return denied(p, t.Spec().Name) })
 	return tool.NewSet(tools...)
+}
+
+// denied is whether a profile takes a tool away again, wherever it comes from.
+func denied(p *profile.Profile, name string) bool {
+	return slices.ContainsFunc(p.Tools.Deny, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok || err != nil // a broken guard must not open the door
+	})
 }
 
 func settings(p *profile.Profile) run.Settings {

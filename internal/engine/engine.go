@@ -107,6 +107,9 @@ type Config struct {
 	// larger one it gets the beginning, and the whole is stored as an
 	// artifact. 0 means 30 KiB.
 	MaxResultBytes int
+	// MaxSubagentDepth is how many levels of child runs there may be below a
+	// run that was started from outside; 0 means 4.
+	MaxSubagentDepth int
 	// AbandonAfter is how long a cancelled tool may take to end before it is
 	// abandoned; 0 means one second.
 	AbandonAfter time.Duration
@@ -170,6 +173,9 @@ func New(cfg Config) (*Engine, error) {
 	}
 	if cfg.MaxResultBytes <= 0 {
 		cfg.MaxResultBytes = 30 << 10
+	}
+	if cfg.MaxSubagentDepth <= 0 {
+		cfg.MaxSubagentDepth = 4
 	}
 	if cfg.AbandonAfter <= 0 {
 		cfg.AbandonAfter = time.Second

@@ -27,6 +27,7 @@ type harness struct {
 	engine *Engine
 	agents agents
 	log    *slog.Logger
+	depth  int // of subagents; 0: the default
 }
 
 type agents map[string]*Agent
@@ -67,7 +68,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 
 func (h *harness) start() {
 	h.t.Helper()
-	e, err := New(Config{Store: h.store, Agents: h.agents, Log: h.log, AbandonAfter: 100 * time.Millisecond})
+	e, err := New(Config{Store: h.store, Agents: h.agents, Log: h.log, AbandonAfter: 100 * time.Millisecond, MaxSubagentDepth: h.depth})
 	if err != nil {
 		h.t.Fatal(err)
 	}

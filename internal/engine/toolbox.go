@@ -20,6 +20,8 @@ type toolbox struct {
 	rules     policy.Rules
 	subagents []string
 	auto      bool
+	// depth is how many runs are above this one, deepest how many there may be.
+	depth, deepest int
 	// raw, prepared and amended are the arguments of the open batch by call id:
 	// as the model wrote them, validated, and as a person changed them.
 	raw      map[string]json.RawMessage
@@ -99,6 +101,10 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 		v.Prompt, v.Schema = question(args)
 		return v
 	case "spawn":
+		if b.depth >= b.deepest {
+			v.Reason = fmt.Sprintf("Not executed: this run is a subagent at depth %d, and subagents may be nested %d deep (limits.max_subagent_depth). Do the work yourself, or say what is left to do.", b.depth, b.deepest)
+			return v
+		}
 		if name := subagentOf(args); !slices.Contains(b.subagents, name) {
 			v.Reason = fmt.Sprintf("There is no subagent %q: use one of %s.", name, strings.Join(b.subagents, ", "))
 			return v
