@@ -31,7 +31,9 @@ type driver struct {
 	inbox   []item
 	slot    bool // guarded by the engine's slots
 	leaving bool // no more items are taken
-	wake    chan struct{}
+	// unload ends a load under way for who does not need all of it; or nil.
+	unload context.CancelFunc
+	wake   chan struct{}
 
 	loaded bool // what follows was read
 	row    *store.Run
@@ -118,11 +120,21 @@ func (d *driver) put(it item) bool {
 		return false
 	}
 	d.inbox = append(d.inbox, it)
+	if _, cancel := it.in.(run.CancelRequested); cancel && d.unload != nil {
+		d.unload()
+	}
 	select {
 	case d.wake <- struct{}{}:
 	default:
 	}
 	return true
+}
+
+// departing is whether the driver is about to go, or has to.
+func (d *driver) departing() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.leaving || d.ctx.Err() != nil
 }
 
 func (d *driver) take() []item {

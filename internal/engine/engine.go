@@ -134,8 +134,10 @@ type Engine struct {
 	drivers map[Ref]*driver
 	streams map[Ref]*stream
 	waiters map[Ref][]chan struct{}
-	closed  bool
-	slots   slots
+	// later are the pauses of runs that failed to be driven.
+	later  map[Ref]*time.Timer
+	closed bool
+	slots  slots
 	// broken is why the store does not take commits, or nil.
 	broken atomic.Pointer[error]
 }
@@ -182,7 +184,8 @@ func New(cfg Config) (*Engine, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	return &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
-		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{}}, nil
+		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{},
+		later: map[Ref]*time.Timer{}}, nil
 }
 
 // Recover goes on with every run that was under way when the last engine ended,
@@ -216,6 +219,9 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.closed = true
+	for _, t := range e.later {
+		t.Stop()
+	}
 	e.mu.Unlock()
 	e.stop()
 	e.wg.Wait()
@@ -291,13 +297,34 @@ func (e *Engine) lineUp(session Ref, runID string) bool {
 // holdLane takes a session's turn for something that is not a run, if it is free.
 func (e *Engine) holdLane(session Ref, id string) bool { return e.reserve(session, id, true) }
 
-// driveLater drives a run again after a pause, from what is committed.
+// driveLater drives a run again after a pause, from what is committed. At most one
+// such pause is pending for a run, however often it fails: the last one counts.
 func (e *Engine) driveLater(ref Ref) {
-	time.AfterFunc(e.cfg.RetryPause, func() {
-		if e.ctx.Err() == nil {
-			e.drive(ref)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.later[ref]; t != nil && t.Stop() {
+		t.Reset(e.cfg.RetryPause)
+		return
+	}
+	e.later[ref] = time.AfterFunc(e.cfg.RetryPause, func() { e.driveAgain(ref) })
+}
+
+// driveAgain is the end of a pause. A driver that has not left yet may be the one
+// that failed: it must be gone before the next can come.
+func (e *Engine) driveAgain(ref Ref) {
+	e.mu.Lock()
+	delete(e.later, ref)
+	d := e.drivers[ref]
+	e.mu.Unlock()
+	if d != nil && d.departing() {
+		select {
+		case <-d.gone:
+		case <-e.ctx.Done():
 		}
-	})
+	}
+	if e.ctx.Err() == nil {
+		e.drive(ref)
+	}
 }
 
 // leave takes an ended run out of its lane and drives the next one.
