@@ -344,6 +344,9 @@ func (d *driver) refresh() error {
 
 // started is the input that starts the run.
 func (d *driver) started() run.Input {
+	for _, u := range d.agent.Unreachable {
+		d.e.log.Warn("a run starts without the tools of an MCP server", "run", d.ref.ID, "profile", d.row.Profile, "server", u.Server, "error", u.Reason)
+	}
 	settings := d.agent.Settings
 	settings.Autonomous = d.row.Mode == Autonomous
 	settings.Models = len(d.agent.Models)

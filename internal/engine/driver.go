@@ -63,8 +63,10 @@ type item struct {
 	done  chan error // nil: nobody waits
 	// outcome of an effect: its key, so that it is no longer open.
 	effect string
-	// look is no input: the run is to look at its children.
-	look bool
+	// look and agent are no inputs: the run is to look at its children, and to go
+	// on with another agent of its profile.
+	look  bool
+	agent *Agent
 }
 
 // drive starts a driver for the run unless there is one.
@@ -197,7 +199,7 @@ func (d *driver) main() {
 	}
 	d.look()
 	for _, it := range waiting {
-		if it.in != nil || it.look {
+		if it.in != nil || it.look || it.agent != nil {
 			d.apply(it)
 		}
 	}
@@ -333,6 +335,10 @@ func (d *driver) apply(it item) {
 	if it.look {
 		delete(d.timers, lookKey)
 		d.look()
+		return
+	}
+	if it.agent != nil {
+		d.adopt(it.agent)
 		return
 	}
 	if it.effect != "" {

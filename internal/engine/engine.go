@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,12 @@ type Agent struct {
 	// Models are tried in order; at least one.
 	Models []Model
 	Tools  tool.Set
+	// Unreachable are the sources of tools that gave none when the agent was
+	// made: its runs work without, and say so. Reach, which is not nil then,
+	// tries to reach them again, for as long as each may take to connect; after
+	// it another agent may have what this one lacks.
+	Unreachable []Unreachable
+	Reach       func(ctx context.Context)
 	// Subagents are the profiles that create_subagent may start.
 	Subagents []string
 	// AskUser adds the ask_user_question tool.
@@ -62,6 +69,17 @@ type Agent struct {
 	FailOnRestart bool
 	// Redact hides what people and logs must not see. Nil hides nothing.
 	Redact Redact
+}
+
+// Unreachable is a source of tools that can not be reached.
+type Unreachable struct {
+	// Server is its name in the configuration, Reason why, for people; it holds
+	// no secrets.
+	Server, Reason string
+}
+
+func (u Unreachable) String() string {
+	return fmt.Sprintf("MCP server %q can not be reached, so its tools are missing: %s", u.Server, u.Reason)
 }
 
 // Redact hides what people and logs must not see in the arguments or the result

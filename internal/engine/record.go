@@ -50,7 +50,9 @@ func (d *driver) enrich(ev event.Event) event.Event {
 	case *event.Started:
 		p.RootRunID, p.ParentRunID = d.row.RootID, d.row.ParentID
 		p.Profile, p.ProfileVersion, p.Mode = d.row.Profile, d.row.Version, d.row.Mode
-		p.Model = d.agent.Models[0].Name
+		p.Model, p.Warnings = d.agent.Models[0].Name, d.warnings()
+	case *event.Resumed:
+		p.Warnings = d.warnings()
 	case *event.Step:
 		if ev.Type == event.StepStarted {
 			p.Model = d.model().Name

@@ -20,6 +20,8 @@ type toolbox struct {
 	rules     policy.Rules
 	subagents []string
 	auto      bool
+	// missing says which tools could not be had.
+	missing string
 	// depth is how many runs are above this one, deepest how many there may be.
 	depth, deepest int
 	// raw, prepared and amended are the arguments of the open batch by call id:
@@ -30,7 +32,7 @@ type toolbox struct {
 }
 
 func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
-	b := toolbox{validator: v, rules: a.Rules, subagents: a.Subagents, auto: autonomous}
+	b := toolbox{validator: v, rules: a.Rules, subagents: a.Subagents, auto: autonomous, missing: missing(a)}
 	if o.NoTools {
 		return b, nil
 	}
@@ -85,7 +87,7 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 	v := run.Verdict{At: at, CallID: in.CallID, Decision: run.Deny}
 	_, spec, ok := b.set.Lookup(in.Name)
 	if !ok {
-		v.Reason = fmt.Sprintf("There is no tool %q. %s", in.Name, b.known())
+		v.Reason = strings.TrimSpace(fmt.Sprintf("There is no tool %q. %s %s", in.Name, b.known(), b.missing))
 		return v
 	}
 	v.Effect, v.Sequential, v.ToolKind = string(spec.EffectOrDefault()), spec.Sequential, spec.Kind
