@@ -124,7 +124,8 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log, TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
-		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
+		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
+		KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {
 		return nil, errors.Join(err, rt.agents.close(), st.Close())
 	}

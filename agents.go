@@ -125,18 +125,24 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	if err != nil {
 		return nil, err
 	}
-	tools, err := a.tools(ctx, p)
+	tools, unreachable, err := a.tools(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	ag := &engine.Agent{Profile: p.ProfileName, Version: p.ProfileVersion, Models: models, Tools: tools, Settings: settings(p),
-		Subagents: p.Subagents, AskUser: slices.Contains(p.Tools.Builtin, engine.AskUserQuestion),
-		Rules: rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart, IgnoreIdempotencyKeys: !p.IdempotencyKeys,
+		AskUser: slices.Contains(p.Tools.Builtin, engine.AskUserQuestion) && !denied(p, engine.AskUserQuestion),
+		Rules:   rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart, IgnoreIdempotencyKeys: !p.IdempotencyKeys,
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
 		ToolTimeout: time.Duration(p.ToolTimeoutSeconds) * time.Second,
 		Options: prompt.Options{MaxTokens: p.MaxOutputTokens, Temperature: p.Temperature, TopP: p.TopP,
 			Thinking: model.ThinkingLevel(p.Thinking), SingleToolCall: !p.ParallelToolCalls, JSON: p.OutputStyle == "json"},
 		Interactive: p.PromptTemplates.InteractivePreamble, Autonomous: p.PromptTemplates.AutonomousPreamble}
+	if len(unreachable) > 0 {
+		ag.Unreachable, ag.Reach = unreachable, func(ctx context.Context) { a.reach(ctx, unreachable) }
+	}
+	if !denied(p, engine.CreateSubagent) {
+		ag.Subagents = p.Subagents
+	}
 	ag.System = system(p, tools.Len() > 0)
 	if ag.AskUser {
 		ag.Interactive = strings.TrimSpace(ag.Interactive + "\n\n" + p.PromptTemplates.CheckpointPreamble)
@@ -278,9 +284,19 @@ func (a *agents) newProvider(m *profile.Model) (model.Provider, error) {
 	return nil, fmt.Errorf("there is no adapter for provider %q", m.Provider)
 }
 
+// reach waits for servers that could not be reached.
+func (a *agents) reach(ctx context.Context, servers []engine.Unreachable) {
+	names := make([]string, len(servers))
+	for i := range servers {
+		names[i] = servers[i].Server
+	}
+	a.servers.Reach(ctx, names)
+}
+
 // tools gathers the tools of a profile. A server that can not be reached is
-// reported and left out: the agent works with what there is.
-func (a *agents) tools(ctx context.Context, p *profile.Profile) (tool.Set, error) {
+// reported and left out: the agent works with what there is. One that was there
+// before keeps its tools, whose calls try to reach it.
+func (a *agents) tools(ctx context.Context, p *profile.Profile) (set tool.Set, unreachable []engine.Unreachable, err error) {
 	var tools []tool.Tool
 	wanted := p.Tools.Builtin
 	for _, t := range a.workspace.Tools() {
@@ -296,17 +312,32 @@ func (a *agents) tools(ctx context.Context, p *profile.Profile) (tool.Set, error
 	if len(p.Tools.MCPServers) > 0 {
 		remote, problems := a.servers.Tools(ctx, p.Tools.MCPServers)
 		for _, pr := range problems {
-			a.log.Warn("an MCP server has a problem; its tools are left out", "profile", p.ProfileName, "server", pr.Server, "error", pr.Err)
+			if !pr.Stale {
+				unreachable = append(unreachable, engine.Unreachable{Server: pr.Server, Reason: reason(pr.Err)})
+			}
 		}
 		tools = append(tools, remote...)
 	}
-	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool {
-		return slices.ContainsFunc(p.Tools.Deny, func(pattern string) bool {
-			ok, err := path.Match(pattern, t.Spec().Name)
-			return ok || err != nil // a broken guard must not open the door
-		})
+	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return denied(p, t.Spec().Name) })
+	set, err = tool.NewSet(tools...)
+	return set, unreachable, err
+}
+
+// reason is an error with what to do about it.
+func reason(err error) string {
+	text := err.Error()
+	if hint := fault.HintOf(err); hint != "" {
+		text += " (" + hint + ")"
+	}
+	return text
+}
+
+// denied is whether a profile takes a tool away again, wherever it comes from.
+func denied(p *profile.Profile, name string) bool {
+	return slices.ContainsFunc(p.Tools.Deny, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok || err != nil // a broken guard must not open the door
 	})
-	return tool.NewSet(tools...)
 }
 
 func settings(p *profile.Profile) run.Settings {

@@ -30,6 +30,9 @@ type Started struct {
 	ProfileVersion string `json:"profile_version,omitempty"`
 	Mode           string `json:"mode"`
 	Model          string `json:"model,omitempty"`
+	// Warnings say what the run has to do without, such as the tools of a server
+	// that can not be reached.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Resumed says that a run goes on after its process ended. Partial text of the
@@ -39,6 +42,8 @@ type Resumed struct {
 	Reason string `json:"reason"`
 	// Uncertain lists the tool calls of which nobody knows whether they happened.
 	Uncertain []string `json:"uncertain,omitempty"`
+	// Warnings are those of Started, as they are now.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Ended says how a run ended.

@@ -14,6 +14,12 @@
 //
 // A run ends with exactly one terminal event ([Type.Terminal]).
 //
+// Every tool call of a reply ends with exactly one tool_completed or tool_failed,
+// whether it started or not: who shows a call from its tool_input_started on is told
+// when to stop. Exceptions are void or over as a whole: calls of a reply that
+// run_resumed, model_retry or model_fallback made void, calls of a reply that a
+// terminal event broke off, and calls handed back to the client with the run's end.
+//
 // After a crash numbers never fall back: they go on above the highest number
 // that could have been seen. A run_resumed or model_retry event tells readers to
 // drop the partial text of the current step.

@@ -52,6 +52,8 @@ func newBench(t *testing.T) *bench {
 			"- text: 'Then it is {{.Last.Text}}.'\n" + turn,
 		"twice": "- tool_calls:\n  - {name: ask_user_question, arguments: {question: 'First?'}}\n  - {name: ask_user_question, arguments: {question: 'Second?'}}\n" + turn +
 			"- tool_calls:\n  - {name: ask_user_question, arguments: {question: 'Third?'}}\n" + turn + "- text: Thanks.\n" + turn,
+		"boss": "- tool_calls:\n  - {name: create_subagent, arguments: {subagent_type: ask, prompt: 'Find out.'}}\n" + turn +
+			"- text: 'My subagent: {{.Last.Text}}'\n" + turn,
 		"fail":  "- text: never said\n  fault: {kind: auth}\n",
 		"stuck": "- text: one two three four\n  latency: {size: 4}\n  fault: {kind: stall, after: 2}\n",
 	} {
@@ -60,7 +62,7 @@ func newBench(t *testing.T) *bench {
 			profile += ", script: " + name + ".yaml"
 			write(filepath.Join(b.configs, name+".yaml"), "latency: {first: 50ms, size: 1000}\nturns:\n"+turns)
 		}
-		write(filepath.Join(b.configs, "agents", name+".yaml"), profile+"}\ntools: {builtin: [workspace, ask_user_question]}\napproval_mode: never\ntool_execution: sequential\n")
+		write(filepath.Join(b.configs, "agents", name+".yaml"), profile+"}\ntools: {builtin: [workspace, ask_user_question]}\napproval_mode: never\ntool_execution: sequential\n"+map[string]string{"boss": "subagents: [ask]\n"}[name])
 	}
 	t.Chdir(b.work)
 	t.Setenv("XDG_DATA_HOME", filepath.Dir(b.data))

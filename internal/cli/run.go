@@ -160,6 +160,10 @@ func (p *printer) event(ev event.Event) {
 		return
 	}
 	switch d := ev.Data.(type) {
+	case *event.Started:
+		p.warn(d.Warnings)
+	case *event.Resumed:
+		p.warn(d.Warnings)
 	case *event.Delta:
 		if ev.Type == event.ThinkingDelta {
 			p.write(p.dim(printable(d.Text)))
@@ -183,6 +187,12 @@ func (p *printer) event(ev event.Event) {
 		p.line(p.dim(fmt.Sprintf("… %s: %s; trying again in %d ms", ev.Type, d.Message, d.DelayMS)))
 	case *event.Ended:
 		p.ended(ev.Type, d)
+	}
+}
+
+func (p *printer) warn(warnings []string) {
+	for _, w := range warnings {
+		p.line(p.dim("! " + printable(w)))
 	}
 }
 

@@ -72,6 +72,23 @@ func TestQuestions(t *testing.T) {
 	b.here("interrupts", "answer", open[0].ID, "--decision", "reject", "--reason", "no time").exits(0).says("Thanks.")
 }
 
+// A subagent's question is asked by the run that was started, and answering it
+// goes on with that.
+func TestQuestionOfASubagent(t *testing.T) {
+	b := newBench(t)
+	b.agent("boss", "Go").exits(3).says("Which colour?").complains("waits for a person", "interrupts answer run_")
+	i := b.waiting()[0]
+	if runs := lines[client.Run](b.here("runs", "ls", "--status", "paused_checkpoint", "--json").exits(0)); len(runs) != 2 || runs[0].ID != i.RunID || runs[1].ID != runs[0].RootID {
+		t.Errorf("paused: %+v", runs)
+	}
+	b.here("interrupts", "answer", i.ID, "--answer", "blue").exits(0).says("My subagent: Then it is blue.")
+	for _, r := range lines[client.Run](b.here("runs", "ls", "--json").exits(0)) {
+		if r.Status != client.Completed {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 func TestUnknownIDs(t *testing.T) {
 	b := newBench(t)
 	b.agent("talk", "x").exits(0)

@@ -55,10 +55,11 @@ func (e *Engine) findInterrupt(ctx context.Context, req *AnswerRequest) (*store.
 		req.Tenant = store.DefaultTenant
 	}
 	if req.Interrupt == "" {
-		if _, err := e.store.Run(ctx, req.Tenant, req.Run); err != nil {
+		r, err := e.store.Run(ctx, req.Tenant, req.Run)
+		if err != nil {
 			return nil, notFound("run", req.Run, err)
 		}
-		open, err := e.store.Interrupts(ctx, req.Tenant, store.InterruptFilter{Status: "open", RunID: req.Run})
+		open, err := e.openBelow(ctx, req.Tenant, r)
 		if err != nil {
 			return nil, internal("engine.Answer", err)
 		}
@@ -77,7 +78,7 @@ func (e *Engine) findInterrupt(ctx context.Context, req *AnswerRequest) (*store.
 			Hint: "Name the one that you answer as interrupt_id."}
 	}
 	row, err := e.store.Interrupt(ctx, req.Tenant, req.Interrupt)
-	if err != nil || (req.Run != "" && row.RunID != req.Run && row.RootID != req.Run) {
+	if err != nil || req.Run != "" && !within(row.RunID, req.Run) {
 		if err == nil {
 			err = store.ErrNotFound
 		}

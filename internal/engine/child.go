@@ -103,6 +103,18 @@ func childResult(eff run.SpawnChild, r *Run) (*message.Message, bool) {
 	return &m, true
 }
 
+// deepen notes how many runs are above a child.
+func deepen(child, parent *store.Run) error {
+	var above, sp spec
+	if err := errors.Join(json.Unmarshal(parent.Spec, &above), json.Unmarshal(child.Spec, &sp)); err != nil {
+		return err
+	}
+	sp.Depth = above.Depth + 1
+	var err error
+	child.Spec, err = json.Marshal(sp)
+	return err
+}
+
 // startChild creates the child run with a session of its own.
 func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage) error {
 	var a subagentArgs
@@ -133,6 +145,9 @@ func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Ru
 	row.RootID = parent.RootID
 	if row.RootID == "" {
 		row.RootID = parent.ID
+	}
+	if err := deepen(row, parent); err != nil {
+		return internal("engine.startChild", err)
 	}
 	st := run.New(row.ID, row.SessionID)
 	row.State = st.Encode()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"agentd/event"
@@ -235,5 +236,55 @@ func TestAChildsResultNamesTheChild(t *testing.T) {
 	}
 	if c := h.child(r); d.Run != c.ID || d.Session != c.SessionID || d.Status != "completed" {
 		t.Errorf("details: %+v, the child is %+v", d, c)
+	}
+}
+
+// Profiles may name each other; how deep that goes is bounded, also over a restart.
+func TestSubagentsAreNestedSoDeepAndNoDeeper(t *testing.T) {
+	var calls atomic.Int32
+	entered := make(chan struct{})
+	h := newHarness(t, func(ctx context.Context, step int, req *model.Request) (*message.Message, error) {
+		if calls.Add(1) == 3 { // the lowest run's first step
+			close(entered)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		if step == 0 {
+			return say("", call("k", CreateSubagent, `{"subagent_type":"test","prompt":"Go on."}`))
+		}
+		return say("I heard: " + req.Messages[len(req.Messages)-1].Text())
+	})
+	h.engine.Close()
+	h.agents["test"].Subagents = []string{"test"}
+	h.depth = 2
+	h.start()
+	r := h.run("go")
+	<-entered
+	h.restart()
+	r = h.ends(r, "completed")
+	const want = "I heard: I heard: I heard: Not executed: this run is a subagent at depth 2, and subagents may be nested 2 deep (limits.max_subagent_depth)."
+	if !strings.HasPrefix(r.Output, want) {
+		t.Errorf("output: %s", r.Output)
+	}
+	all, _, err := h.engine.List(t.Context(), store.DefaultTenant, RunFilter{})
+	if err != nil || len(all) != 3 {
+		t.Errorf("%d runs, %v", len(all), err)
+	}
+}
+
+// A child that is loaded again knows how deep it is.
+func TestTheDepthOfASubagentSurvivesARestart(t *testing.T) {
+	h, _ := dynasty(t)
+	r := h.paused(h.run("go"), 1)
+	h.restart()
+	for depth, id := range []string{r.ID, r.ID + ".c1", r.ID + ".c1.c1"} {
+		row, err := h.store.Run(t.Context(), store.DefaultTenant, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sp spec
+		if err := json.Unmarshal(row.Spec, &sp); err != nil || sp.Depth != depth {
+			t.Errorf("%s is at depth %d, %v", id, sp.Depth, err)
+		}
 	}
 }

@@ -380,4 +380,3 @@ func (d *driver) rootID() string {
 	}
 	return d.ref.ID
 }
-

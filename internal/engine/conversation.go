@@ -111,17 +111,24 @@ func (d *driver) load() (run.Input, error) {
 	if err := json.Unmarshal(row.Spec, &d.spec); err != nil {
 		return d.abort("unreadable", fmt.Errorf("the stored request of the run can not be read: %w", err)), nil
 	}
-	if d.agent, err = e.agentOf(ctx, d.ref.Tenant, row); err != nil {
+	switch err = d.loadAgent(); {
+	case ctx.Err() != nil:
+		return nil, ctx.Err() // what came of it may be half an agent
+	case errors.Is(err, errUnneeded):
+	case err != nil:
 		return d.abort("profile_gone", err), nil
 	}
 	if d.tools, err = newToolbox(d.e.validator, d.agent, &d.spec.Overrides, row.Mode == Autonomous); err != nil {
 		return d.abort("bad_tools", err), nil
 	}
+	d.tools.depth, d.tools.deepest = d.spec.Depth, e.cfg.MaxSubagentDepth
 	if err := d.loadConversation(ctx); err != nil {
 		return nil, err
 	}
-	switch d.state.Status {
-	case run.Queued, run.Paused:
+	switch {
+	case d.state.Status == run.Paused && d.state.AwaitsChild():
+		return run.Resumed{At: d.at()}, nil
+	case d.state.Status == run.Queued, d.state.Status == run.Paused:
 		return nil, nil
 	}
 	d.e.slots.force(d)
@@ -159,9 +166,70 @@ func (e *Engine) agentOf(ctx context.Context, tenant string, row *store.Run) (*A
 	return nil, err
 }
 
+// errUnneeded says that a run is cancelled before its agent was there.
+var errUnneeded = errors.New("the run is cancelled and needs no agent")
+
+// loadAgent resolves the run's profile, which may take as long as its MCP servers
+// take to connect. A run that is cancelled meanwhile does without: what is left of
+// it is to end what is open.
+func (d *driver) loadAgent() error {
+	ctx, unload := context.WithCancel(d.ctx)
+	defer unload()
+	d.mu.Lock()
+	for _, it := range d.inbox {
+		if _, cancel := it.in.(run.CancelRequested); cancel {
+			unload()
+		}
+	}
+	d.unload = unload
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		d.unload = nil
+		d.mu.Unlock()
+	}()
+	type loaded struct {
+		agent *Agent
+		err   error
+		panic any
+	}
+	done := make(chan loaded, 1)
+	row := *d.row
+	d.e.wg.Add(1)
+	go func() {
+		defer d.e.wg.Done()
+		defer func() {
+			if p := recover(); p != nil {
+				done <- loaded{panic: p}
+			}
+		}()
+		if ctx.Err() == nil {
+			a, err := d.e.agentOf(ctx, d.ref.Tenant, &row)
+			done <- loaded{agent: a, err: err}
+		}
+	}()
+	select {
+	case l := <-done:
+		if l.panic != nil {
+			panic(l.panic) // the driver's to deal with
+		}
+		// One that came in spite of the cancel may lack what had not come yet.
+		if ctx.Err() == nil {
+			d.agent = l.agent
+			return l.err
+		}
+	case <-ctx.Done():
+	}
+	d.agent = noAgent()
+	return errUnneeded
+}
+
+// noAgent serves a run that will not call a model or a tool any more.
+func noAgent() *Agent { return &Agent{Models: []Model{{}}} }
+
 // abort ends a run that can not be driven, so that it does not block its session.
 func (d *driver) abort(reason string, err error) run.Input {
-	d.agent = &Agent{Models: []Model{{}}}
+	d.agent = noAgent()
 	return run.Aborted{At: d.at(), Reason: reason, Message: err.Error(), Hint: "Start a new run."}
 }
 
@@ -295,6 +363,9 @@ func (d *driver) refresh() error {
 
 // started is the input that starts the run.
 func (d *driver) started() run.Input {
+	for _, u := range d.agent.Unreachable {
+		d.e.log.Warn("a run starts without the tools of an MCP server", "run", d.ref.ID, "profile", d.row.Profile, "server", u.Server, "error", u.Reason)
+	}
 	settings := d.agent.Settings
 	settings.Autonomous = d.row.Mode == Autonomous
 	settings.Models = len(d.agent.Models)

@@ -2,18 +2,15 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"sync"
 
 	"agentd/event"
 	"agentd/fault"
 	"agentd/internal/run"
 	"agentd/internal/store"
-	"agentd/message"
 	"agentd/model"
 )
 
@@ -27,12 +24,16 @@ type driver struct {
 	// ctx ends when the driver must let go of the run.
 	ctx  context.Context
 	stop context.CancelFunc
+	// gone is closed when another driver can take over.
+	gone chan struct{}
 
 	mu      sync.Mutex
 	inbox   []item
 	slot    bool // guarded by the engine's slots
 	leaving bool // no more items are taken
-	wake    chan struct{}
+	// unload ends a load under way for who does not need all of it; or nil.
+	unload context.CancelFunc
+	wake   chan struct{}
 
 	fresh  *fresh // what was just accepted; nil: it is read
 	loaded bool   // what follows was read
@@ -63,6 +64,10 @@ type item struct {
 	done  chan error // nil: nobody waits
 	// outcome of an effect: its key, so that it is no longer open.
 	effect string
+	// look and agent are no inputs: the run is to look at its children, and to go
+	// on with another agent of its profile.
+	look  bool
+	agent *Agent
 }
 
 // fresh is a run in a session of its own that was accepted just now: what its
@@ -85,7 +90,7 @@ func (e *Engine) driveFresh(ref Ref, f *fresh) *driver {
 		return d
 	}
 	ctx, stop := context.WithCancel(e.ctx)
-	d := &driver{e: e, ref: ref, fresh: f, ctx: ctx, stop: stop, wake: make(chan struct{}, 1),
+	d := &driver{e: e, ref: ref, fresh: f, ctx: ctx, stop: stop, gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		timers: map[string]func() bool{}, effects: map[string]context.CancelCauseFunc{}}
 	d.commits = newCommitter(d)
 	if f != nil {
@@ -113,7 +118,7 @@ func (e *Engine) send(ctx context.Context, ref Ref, in run.Input, extra func(*st
 		}
 		// The driver is leaving; the next one takes the input.
 		select {
-		case <-d.ctx.Done():
+		case <-d.gone:
 		case <-ctx.Done():
 			return &fault.Error{Kind: fault.Timeout, Err: ctx.Err()}
 		}
@@ -135,11 +140,21 @@ func (d *driver) put(it item) bool {
 		return false
 	}
 	d.inbox = append(d.inbox, it)
+	if _, cancel := it.in.(run.CancelRequested); cancel && d.unload != nil {
+		d.unload()
+	}
 	select {
 	case d.wake <- struct{}{}:
 	default:
 	}
 	return true
+}
+
+// departing is whether the driver is about to go, or has to.
+func (d *driver) departing() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.leaving || d.ctx.Err() != nil
 }
 
 func (d *driver) take() []item {
@@ -183,19 +198,28 @@ func (d *driver) main() {
 		return
 	}
 	d.loaded = true
+	if d.row.ParentID != "" && d.state.Status != run.Queued {
+		d.poke() // a poke may have been lost with the last driver
+	}
+	if d.state.Status == run.Paused && first != nil {
+		// It only finds its children again: a cancel that waits must reach them.
+		d.apply(item{in: first})
+		first = nil
+	}
 	// A cancel that waits comes first: nothing that it would stop is started.
 	waiting := d.take()
 	for i := range waiting {
 		if _, ok := waiting[i].in.(run.CancelRequested); ok {
 			d.apply(waiting[i])
-			waiting[i].in = nil
+			waiting[i] = item{}
 		}
 	}
 	if first != nil && !d.state.Status.Ended() {
 		d.apply(item{in: first})
 	}
+	d.look()
 	for _, it := range waiting {
-		if it.in != nil {
+		if it.in != nil || it.look || it.agent != nil {
 			d.apply(it)
 		}
 	}
@@ -237,10 +261,13 @@ func (d *driver) main() {
 }
 
 // idle is whether nothing is under way: the run ended, or waits for its turn or
-// for people only.
+// for people only. The children that a paused run waits for poke it.
 func (d *driver) idle() bool {
 	s := d.state.Status
-	return (s.Ended() || s == run.Paused || s == run.Queued) && len(d.effects) == 0
+	if s == run.Paused {
+		return d.timers[lookKey] == nil
+	}
+	return (s.Ended() || s == run.Queued) && len(d.effects) == 0
 }
 
 // turn is whether no other run of the session is ahead.
@@ -281,6 +308,7 @@ func (d *driver) leave() {
 		delete(d.e.drivers, d.ref)
 	}
 	d.e.mu.Unlock()
+	close(d.gone)
 	d.stop()
 	for _, it := range rest {
 		if it.done != nil {
@@ -324,12 +352,25 @@ func (d *driver) refuse(err error) {
 // apply steps the machine with an input and with everything that is decided at
 // once because of it, and hands the outcome to the committer as one change.
 func (d *driver) apply(it item) {
+	if it.look {
+		delete(d.timers, lookKey)
+		d.look()
+		return
+	}
+	if it.agent != nil {
+		d.adopt(it.agent)
+		return
+	}
 	if it.effect != "" {
 		if _, open := d.effects[it.effect]; !open {
 			return // an abandoned effect that ended after all
 		}
 		delete(d.effects, it.effect)
+		if done, ok := it.in.(run.ToolDone); ok {
+			d.lastLook(done.CallID)
+		}
 	}
+	before := newsOf(&d.state)
 	b := &batch{tx: &store.Tx{Tenant: d.ref.Tenant}}
 	if it.extra != nil {
 		it.extra(b.tx)
@@ -379,6 +420,7 @@ func (d *driver) apply(it item) {
 			}
 		}
 	}
+	d.pokeParent(b, &before)
 	d.commit(b, it)
 }
 
@@ -417,95 +459,4 @@ func (d *driver) before(in run.Input) {
 			d.reply = &reply{entry: d.state.Model.Entry, msg: in.Partial}
 		}
 	}
-}
-
-// record adds a transition to the batch.
-func (d *driver) record(b *batch, in run.Input, tr *run.Transition) {
-	now := d.e.now()
-	for _, w := range tr.Writes {
-		d.writeTo(b.tx, w, now)
-	}
-	d.conv.advance(d.state.Leaf)
-	for _, ev := range tr.Events {
-		ev.RunID = d.ref.ID
-		b.events = append(b.events, d.enrich(ev))
-	}
-	b.tx.Trace = append(b.tx.Trace, d.trace(in, tr, now))
-	switch in := in.(type) {
-	case run.ModelDone:
-		d.charge(b.tx, in.Message.Provider, in.Message.Model, in.Message.Usage, now)
-	case run.ModelFailed:
-		provider, name, _ := strings.Cut(d.model().Name, "/")
-		d.charge(b.tx, provider, name, in.Usage, now)
-		if in.Partial != nil {
-			d.charge(b.tx, provider, name, in.Partial.Usage, now)
-		}
-	}
-}
-
-// charge notes what a model call used.
-func (d *driver) charge(tx *store.Tx, provider, model string, u *message.Usage, now int64) {
-	if u == nil {
-		return
-	}
-	tx.Usage = append(tx.Usage, &store.Usage{RunID: d.ref.ID, SessionID: d.row.SessionID, Provider: provider, Model: model, Time: now,
-		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Cost: int64(u.Cost.Total)})
-}
-
-// enrich adds to an event what the machine does not know.
-func (d *driver) enrich(ev event.Event) event.Event {
-	switch p := ev.Data.(type) {
-	case *event.Started:
-		p.RootRunID, p.ParentRunID = d.row.RootID, d.row.ParentID
-		p.Profile, p.ProfileVersion, p.Mode = d.row.Profile, d.row.Version, d.row.Mode
-		p.Model = d.agent.Models[0].Name
-	case *event.Step:
-		if ev.Type == event.StepStarted {
-			p.Model = d.model().Name
-		}
-	case *event.Tool:
-		switch ev.Type {
-		case event.ToolStarted:
-			args, amended := d.tools.shown(p.ToolCallID)
-			p.Args = d.agent.Redact.data(p.Name, args)
-			if amended {
-				p.Decision = "amended"
-			}
-		case event.ToolCompleted, event.ToolFailed:
-			p.Result = d.agent.Redact.text(p.Name, p.Result)
-		}
-	case *event.Checkpoint:
-		if p.ToolCall != nil {
-			p.ToolCall.Args = d.agent.Redact.data(p.ToolCall.Name, d.tools.args(p.ToolCall.ToolCallID, p.ToolCall.Name))
-		}
-	case *event.Subagent:
-		p.Profile = d.tools.subagent(p.ToolCallID)
-	case *event.Ended:
-		p.Output = d.conv.text(d.state.Output)
-		p.Returned = d.returned
-		if p.Error != nil {
-			d.row.Error, _ = json.Marshal(p.Error)
-		}
-	case *event.Retry:
-		p.Model = d.model().Name
-	}
-	return ev
-}
-
-// scratch gives the memory that the model's adapter keeps between requests.
-func (d *driver) scratch(index int) *model.Scratch {
-	if d.scratches == nil {
-		d.scratches = map[int]*model.Scratch{}
-	}
-	if d.scratches[index] == nil {
-		d.scratches[index] = &model.Scratch{}
-	}
-	return d.scratches[index]
-}
-
-func (d *driver) model() Model {
-	if m := d.state.Model; m != nil && m.Index < len(d.agent.Models) {
-		return d.agent.Models[m.Index]
-	}
-	return d.agent.Models[0]
 }

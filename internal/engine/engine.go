@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,12 @@ type Agent struct {
 	// Models are tried in order; at least one.
 	Models []Model
 	Tools  tool.Set
+	// Unreachable are the sources of tools that gave none when the agent was
+	// made: its runs work without, and say so. Reach, which is not nil then,
+	// tries to reach them again, for as long as each may take to connect; after
+	// it another agent may have what this one lacks.
+	Unreachable []Unreachable
+	Reach       func(ctx context.Context)
 	// Subagents are the profiles that create_subagent may start.
 	Subagents []string
 	// AskUser adds the ask_user_question tool.
@@ -62,6 +69,17 @@ type Agent struct {
 	FailOnRestart bool
 	// Redact hides what people and logs must not see. Nil hides nothing.
 	Redact Redact
+}
+
+// Unreachable is a source of tools that can not be reached.
+type Unreachable struct {
+	// Server is its name in the configuration, Reason why, for people; it holds
+	// no secrets.
+	Server, Reason string
+}
+
+func (u Unreachable) String() string {
+	return fmt.Sprintf("MCP server %q can not be reached, so its tools are missing: %s", u.Server, u.Reason)
 }
 
 // Redact hides what people and logs must not see in the arguments or the result
@@ -126,6 +144,9 @@ type Config struct {
 	// larger one it gets the beginning, and the whole is stored as an
 	// artifact. 0 means 30 KiB.
 	MaxResultBytes int
+	// MaxSubagentDepth is how many levels of child runs there may be below a
+	// run that was started from outside; 0 means 4.
+	MaxSubagentDepth int
 	// AbandonAfter is how long a cancelled tool may take to end before it is
 	// abandoned; 0 means one second.
 	AbandonAfter time.Duration
@@ -153,6 +174,8 @@ type Engine struct {
 	drivers map[Ref]*driver
 	streams map[Ref]*stream
 	waiters map[Ref][]chan struct{}
+	// later are the pauses of runs that failed to be driven.
+	later   map[Ref]*time.Timer
 	closed  bool
 	slots   slots
 	workers workers
@@ -194,12 +217,16 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.MaxResultBytes <= 0 {
 		cfg.MaxResultBytes = 30 << 10
 	}
+	if cfg.MaxSubagentDepth <= 0 {
+		cfg.MaxSubagentDepth = 4
+	}
 	if cfg.AbandonAfter <= 0 {
 		cfg.AbandonAfter = time.Second
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	return &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
-		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{}}, nil
+		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{},
+		later: map[Ref]*time.Timer{}}, nil
 }
 
 // Recover goes on with every run that was under way when the last engine ended,
@@ -220,7 +247,9 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 		if r.Status == string(run.Queued) && !e.lineUp(Ref{r.Tenant, r.SessionID}, r.ID) {
 			continue
 		}
-		if r.Status != string(run.Paused) {
+		// A paused run whose question was its own has nothing to do. One with
+		// children may have missed what became of theirs.
+		if r.Status != string(run.Paused) || r.Parent {
 			e.drive(Ref{r.Tenant, r.ID})
 		}
 	}
@@ -240,6 +269,9 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.closed = true
+	for _, t := range e.later {
+		t.Stop()
+	}
 	e.mu.Unlock()
 	e.stop()
 	e.wg.Wait()
@@ -316,13 +348,34 @@ func (e *Engine) lineUp(session Ref, runID string) bool {
 // holdLane takes a session's turn for something that is not a run, if it is free.
 func (e *Engine) holdLane(session Ref, id string) bool { return e.reserve(session, id, true) }
 
-// driveLater drives a run again after a pause, from what is committed.
+// driveLater drives a run again after a pause, from what is committed. At most one
+// such pause is pending for a run, however often it fails: the last one counts.
 func (e *Engine) driveLater(ref Ref) {
-	time.AfterFunc(e.cfg.RetryPause, func() {
-		if e.ctx.Err() == nil {
-			e.drive(ref)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.later[ref]; t != nil && t.Stop() {
+		t.Reset(e.cfg.RetryPause)
+		return
+	}
+	e.later[ref] = time.AfterFunc(e.cfg.RetryPause, func() { e.driveAgain(ref) })
+}
+
+// driveAgain is the end of a pause. A driver that has not left yet may be the one
+// that failed: it must be gone before the next can come.
+func (e *Engine) driveAgain(ref Ref) {
+	e.mu.Lock()
+	delete(e.later, ref)
+	d := e.drivers[ref]
+	e.mu.Unlock()
+	if d != nil && d.departing() {
+		select {
+		case <-d.gone:
+		case <-e.ctx.Done():
 		}
-	})
+	}
+	if e.ctx.Err() == nil {
+		e.drive(ref)
+	}
 }
 
 // leave takes an ended run out of its lane and drives the next one.

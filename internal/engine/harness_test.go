@@ -28,7 +28,8 @@ type harness struct {
 	agents agents
 	log    *slog.Logger
 	// keep is how long ephemeral sessions are kept.
-	keep time.Duration
+	keep  time.Duration
+	depth int // of subagents; 0: the default
 }
 
 type agents map[string]*Agent
@@ -69,7 +70,8 @@ func (w testWriter) Write(b []byte) (int, error) {
 
 func (h *harness) start() {
 	h.t.Helper()
-	e, err := New(Config{Store: h.store, Agents: h.agents, Log: h.log, AbandonAfter: 100 * time.Millisecond, KeepEphemeral: h.keep})
+	e, err := New(Config{Store: h.store, Agents: h.agents, Log: h.log, AbandonAfter: 100 * time.Millisecond, KeepEphemeral: h.keep,
+		MaxSubagentDepth: h.depth})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -243,17 +243,20 @@ func (d *driver) callTool(eff run.CallTool) func() {
 	ctx, _, settle := d.effect("tool/" + eff.CallID)
 	t, spec, found := d.tools.set.Lookup(eff.Name)
 	args := d.tools.args(eff.CallID, eff.Name)
-	timeout := spec.Timeout
-	if timeout <= 0 {
-		timeout = d.agent.ToolTimeout
-	}
+	lost := lostTool{d: d, agent: d.agent, row: *d.row}
 	return func() {
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
 			if !found {
-				a.end(run.ToolDone{At: d.at(), CallID: eff.CallID,
-					Message: toolMessage(eff, tool.ErrorResult("The tool is no longer available."))})
-				return
+				var why string
+				if t, spec, args, why = lost.find(ctx, eff.Name, args); t == nil {
+					a.end(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, tool.ErrorResult(why))})
+					return
+				}
+			}
+			timeout := spec.Timeout
+			if timeout <= 0 {
+				timeout = lost.agent.ToolTimeout
 			}
 			if eff.Interrupt != "" {
 				amended, err := d.e.amended(ctx, Ref{d.ref.Tenant, eff.Interrupt})
@@ -266,7 +269,7 @@ func (d *driver) callTool(eff run.CallTool) func() {
 			start := time.Now()
 			call := tool.Call{ID: eff.CallID, Name: eff.Name, Args: args, Key: eff.Key, Tenant: d.ref.Tenant,
 				RunID: d.ref.ID, SessionID: d.row.SessionID, Step: eff.Step}
-			d.runTool(ctx, a, t, call, timeout, func(res tool.Result) run.Input {
+			d.runTool(ctx, a, t, call, timeout, lost.agent.Redact, func(res tool.Result) run.Input {
 				blob := d.e.capResult(&res, eff.Name)
 				var in run.Input = run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, res), Terminate: res.Terminate,
 					DurationMS: time.Since(start).Milliseconds()}
@@ -294,7 +297,7 @@ func toolMessage(eff run.CallTool, res tool.Result) *message.Message {
 // runTool runs a tool under its timeout and ends the attempt with what outcome
 // makes of the result. A tool that does not end when it is told to is abandoned:
 // the run must not hang on it.
-func (d *driver) runTool(ctx context.Context, a *attempt, t tool.Tool, call tool.Call, timeout time.Duration, outcome func(tool.Result) run.Input) {
+func (d *driver) runTool(ctx context.Context, a *attempt, t tool.Tool, call tool.Call, timeout time.Duration, redact Redact, outcome func(tool.Result) run.Input) {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, fault.New(fault.Timeout, fmt.Sprintf("%s took longer than %s", call.Name, timeout)))
@@ -309,7 +312,7 @@ func (d *driver) runTool(ctx context.Context, a *attempt, t tool.Tool, call tool
 	var returned atomic.Bool
 	call.Progress = func(p tool.Progress) {
 		if !returned.Load() && !a.over.Load() {
-			d.progress(call, p)
+			d.progress(call, redact, p)
 		}
 	}
 	stop := a.abandonAfter(ctx, func() run.Input {
@@ -343,10 +346,10 @@ func describe(err error) string {
 	return s
 }
 
-func (d *driver) progress(call tool.Call, p tool.Progress) {
+func (d *driver) progress(call tool.Call, redact Redact, p tool.Progress) {
 	base := event.Tool{ToolCallID: call.ID, Name: call.Name}
 	tell := func(t event.Type, data event.Tool) {
-		data.Text = d.agent.Redact.text(call.Name, data.Text)
+		data.Text = redact.text(call.Name, data.Text)
 		d.stream.publishLive(event.Event{RunID: d.ref.ID, Time: d.e.now(), Step: call.Step, Type: t, Data: &data})
 	}
 	if p.Stdout != "" {

@@ -25,6 +25,8 @@ type spec struct {
 	// Prompt is the inputs that the run starts with.
 	Prompt    []string  `json:"prompt,omitempty"`
 	Overrides Overrides `json:"overrides"`
+	// Depth is how many runs are above it.
+	Depth int `json:"depth,omitempty"`
 }
 
 // Start accepts a run. It is durable when Start returns, and is driven at once if

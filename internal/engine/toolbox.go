@@ -20,6 +20,10 @@ type toolbox struct {
 	rules     policy.Rules
 	subagents []string
 	auto      bool
+	// missing says which tools could not be had.
+	missing string
+	// depth is how many runs are above this one, deepest how many there may be.
+	depth, deepest int
 	// raw, prepared and amended are the arguments of the open batch by call id:
 	// as the model wrote them, validated, and as a person changed them.
 	raw      map[string]json.RawMessage
@@ -28,7 +32,7 @@ type toolbox struct {
 }
 
 func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
-	b := toolbox{validator: v, rules: a.Rules, subagents: a.Subagents, auto: autonomous}
+	b := toolbox{validator: v, rules: a.Rules, subagents: a.Subagents, auto: autonomous, missing: missing(a)}
 	if o.NoTools {
 		return b, nil
 	}
@@ -83,7 +87,7 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 	v := run.Verdict{At: at, CallID: in.CallID, Decision: run.Deny}
 	_, spec, ok := b.set.Lookup(in.Name)
 	if !ok {
-		v.Reason = fmt.Sprintf("There is no tool %q. %s", in.Name, b.known())
+		v.Reason = strings.TrimSpace(fmt.Sprintf("There is no tool %q. %s %s", in.Name, b.known(), b.missing))
 		return v
 	}
 	v.Effect, v.Sequential, v.ToolKind = string(spec.EffectOrDefault()), spec.Sequential, spec.Kind
@@ -99,6 +103,10 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 		v.Prompt, v.Schema = question(args)
 		return v
 	case "spawn":
+		if b.depth >= b.deepest {
+			v.Reason = fmt.Sprintf("Not executed: this run is a subagent at depth %d, and subagents may be nested %d deep (limits.max_subagent_depth). Do the work yourself, or say what is left to do.", b.depth, b.deepest)
+			return v
+		}
 		if name := subagentOf(args); !slices.Contains(b.subagents, name) {
 			v.Reason = fmt.Sprintf("There is no subagent %q: use one of %s.", name, strings.Join(b.subagents, ", "))
 			return v

@@ -109,11 +109,13 @@ func (e *Engine) view(ctx context.Context, tenant string, row *store.Run) (*Run,
 		}
 	}
 	if row.Status == string(run.Paused) || row.Status == string(run.Running) {
-		open, err := e.Interrupts(ctx, tenant, "open", row.ID)
+		open, err := e.openBelow(ctx, tenant, row)
 		if err != nil {
-			return nil, err
+			return nil, internal("engine.view", err)
 		}
-		r.Interrupts = open
+		for _, i := range open {
+			r.Interrupts = append(r.Interrupts, e.interruptView(ctx, tenant, i))
+		}
 	}
 	return r, nil
 }

@@ -182,7 +182,7 @@ func (m *Manager) Tools(ctx context.Context, names []string) ([]tool.Tool, []Pro
 				fmt.Errorf("no connection within %s", s.cfg.Timeouts.Connect))
 			defer cancel()
 			if err := s.settled(ctx); err != nil {
-				errs[i] = s.fault(fault.Unavailable, s.hint(), "%w", err)
+				errs[i] = s.fault(fault.Unavailable, s.hint(), "%s", s.redactor.text(network(err).Error()))
 			}
 		})
 	}
@@ -203,6 +203,20 @@ func (m *Manager) Tools(ctx context.Context, names []string) ([]tool.Tool, []Pro
 		}
 	}
 	return expose(all, m.opts.Reserved), problems
+}
+
+// Reach tries to connect to the named servers and returns when each of them is
+// connected or its connect timeout is over, whatever the number of attempts in
+// between, or when ctx ends. What became of it is what [Manager.Tools] says.
+func (m *Manager) Reach(ctx context.Context, names []string) {
+	var wg sync.WaitGroup
+	for _, name := range names {
+		if s := m.servers[name]; s != nil {
+			m.begin(s)
+			wg.Go(func() { s.reach(ctx) })
+		}
+	}
+	wg.Wait()
 }
 
 func (s *server) hint() string {

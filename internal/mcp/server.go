@@ -273,6 +273,37 @@ func (s *server) live(ctx context.Context) (*conn, error) {
 	}
 }
 
+// reach waits until the server is connected or its connect timeout is over, and
+// hurries the attempts meanwhile: left alone they come ever more rarely.
+func (s *server) reach(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeouts.Connect)
+	defer cancel()
+	pause := time.Duration(0)
+	for {
+		s.mu.Lock()
+		state, news := s.state, s.news
+		s.mu.Unlock()
+		if state == Ready || state == Closed {
+			return
+		}
+		hurry := time.NewTimer(pause)
+		select {
+		case <-hurry.C:
+			select {
+			case s.wake <- struct{}{}:
+			default:
+			}
+			pause = max(2*pause, s.m.opts.MinPause)
+		case <-news:
+		case <-ctx.Done():
+		}
+		hurry.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
 // settled waits until the first attempt has ended one way or the other.
 func (s *server) settled(ctx context.Context) error {
 	for {

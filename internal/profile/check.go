@@ -23,6 +23,7 @@ func (l *loader) check(settings *decoder, files []*profileFile) {
 	for _, f := range files {
 		l.register(f)
 	}
+	l.cycles(files)
 	for _, f := range files {
 		d, p := f.decoder, f.profile
 		l.identity(f)
@@ -145,6 +146,50 @@ func (l *loader) references(f *profileFile) {
 	for i, name := range p.Subagents {
 		l.knownProfile(d, fmt.Sprintf("subagents[%d]", i), name)
 	}
+}
+
+// cycles notes profiles that can start themselves by way of their subagents. They
+// are allowed: the depth of subagents is bounded.
+func (l *loader) cycles(files []*profileFile) {
+	subagents := map[string][]string{}
+	for _, f := range files {
+		subagents[f.profile.ProfileName] = f.profile.Subagents
+	}
+	for _, f := range files {
+		name := f.profile.ProfileName
+		for i, first := range f.profile.Subagents {
+			back := wayBack(subagents, first, name)
+			if back == nil {
+				continue
+			}
+			pos := f.decoder.at(fmt.Sprintf("subagents[%d]", i))
+			f.decoder.problems = append(f.decoder.problems, Problem{File: f.decoder.file, Line: pos.line, Column: pos.column,
+				Key: fmt.Sprintf("subagents[%d]", i), Severity: SeverityNotice,
+				Message: "this agent can start itself: " + strings.Join(append([]string{name}, back...), " → "),
+				Hint:    "that is fine where it is meant; limits.max_subagent_depth in agentd.yaml bounds it"})
+			break // one way names it
+		}
+	}
+}
+
+// wayBack is the shortest way from one profile to another over subagents, or nil.
+func wayBack(subagents map[string][]string, from, to string) []string {
+	seen := map[string]bool{}
+	for ways := [][]string{{from}}; len(ways) > 0; ways = ways[1:] {
+		way := ways[0]
+		at := way[len(way)-1]
+		if at == to {
+			return way
+		}
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		for _, next := range subagents[at] {
+			ways = append(ways, append(slices.Clone(way), next))
+		}
+	}
+	return nil
 }
 
 func (l *loader) values(f *profileFile) {

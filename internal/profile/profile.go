@@ -123,7 +123,7 @@ type Tools struct {
 	MCPServers []string `json:"mcp_servers,omitempty" example:"[files]"`
 	// Names of built-in tools or groups; `workspace` is `file_read`, `glob` and `grep`.
 	Builtin []string `json:"builtin,omitempty" example:"[workspace]"`
-	// Tools to take away again: names, or patterns with `*` and `?`.
+	// Tools to take away again, wherever they come from, `ask_user_question` and `create_subagent` included: names, or patterns with `*` and `?`.
 	Deny []string `json:"deny,omitempty" example:"[\"*_delete\"]"`
 }
 
@@ -203,6 +203,6 @@ type Execution struct {
 type Composition struct {
 	// Name of the domain pack (a folder under `domains/`) that makes the agent expert.
 	Domain string `json:"domain,omitempty" example:"helpdesk"`
-	// Profiles that this agent may start as subagents.
+	// Profiles that this agent may start as subagents. Profiles may name each other, or themselves: `limits.max_subagent_depth` of agentd.yaml bounds how deep that goes.
 	Subagents []string `json:"subagents,omitempty" example:"[researcher]"`
 }

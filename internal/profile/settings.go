@@ -28,6 +28,8 @@ type Limits struct {
 	MaxResultBytes int64 `json:"max_result_bytes" default:"30720" min:"1024"`
 	// Runs that execute at the same time; more wait in the queue.
 	MaxConcurrentRuns int `json:"max_concurrent_runs" default:"1024" min:"1"`
+	// Levels of subagents below a run that was started from outside: 1 means that subagents have none of their own. A run at the last level is refused to start another; this is also what bounds profiles that name each other.
+	MaxSubagentDepth int `json:"max_subagent_depth" default:"4" min:"1"`
 	// Events that a slow reader may lag behind before it is disconnected; it can go on where it was.
 	MaxEventLag int `json:"max_event_lag" default:"4096" min:"16"`
 	// Hours that the sessions of the OpenAI-compatible API are kept after their runs; its clients keep their own history. What they used stays in the sums. 0: kept.

@@ -27,6 +27,8 @@ type checker struct {
 	interrupts map[string]string // open interrupts → call
 	asked      map[string]bool   // every interrupt ever opened
 	amended    map[string]string // calls of this batch → interrupt with their arguments
+	below      map[string]below  // children that people are asked in, by call
+	toldBelow  map[string]bool   // interrupts below that were told and not told to end
 
 	entries  map[string]string // entry → parent
 	base     string            // where the session stood
@@ -39,6 +41,7 @@ type checker struct {
 	results  map[string]string // call → entry of its result
 	started  map[string]bool   // once calls that started and nobody vouched for
 	told     map[string]bool   // calls with a tool_started and no end of it
+	ended    map[string]bool   // calls with a tool_completed or tool_failed
 	keys     map[string]string // idempotency key → step and call
 	children map[string]string // call of a step → child
 
@@ -47,6 +50,12 @@ type checker struct {
 	usage               message.Usage
 	terminal            int
 	kept                []kept
+}
+
+// below is what is open below a call's child.
+type below struct {
+	paused bool
+	ids    []string
 }
 
 // kept is a state that was handed to Step, with its form at that time.
@@ -58,6 +67,7 @@ type kept struct {
 func newChecker(t testing.TB) *checker {
 	return &checker{t: t, s: New("r1", "s1"), open: map[string]Effect{}, timers: map[string]int64{},
 		interrupts: map[string]string{}, asked: map[string]bool{}, amended: map[string]string{},
+		below: map[string]below{}, toldBelow: map[string]bool{},
 		entries: map[string]string{}, keys: map[string]string{}, children: map[string]string{}}
 }
 
@@ -212,6 +222,19 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 		c.verdicts[in.CallID] = in
 	case ToolDone:
 		c.close("call "+in.CallID, in)
+		delete(c.below, in.CallID)
+	case ChildWaits:
+		if _, open := c.open["call "+in.CallID].(SpawnChild); !open {
+			c.fail(15, "the news of call %s was accepted, which has no child", in.CallID)
+		}
+		b := below{}
+		for _, w := range in.Open {
+			if !slices.Contains(b.ids, w.InterruptID) {
+				b.ids = append(b.ids, w.InterruptID)
+			}
+		}
+		b.paused = in.Paused && len(b.ids) > 0
+		c.below[in.CallID] = b
 	case Compacted:
 		c.close("compact", in)
 		if in.Error == "" {
@@ -238,11 +261,17 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 		delete(c.timers, in.ID)
 	case Aborted:
 		clear(c.open) // nobody waits for them
+		clear(c.below)
 	case Resumed:
 		// Whatever was under way ended with the process. What people were
-		// asked is durable.
+		// asked is durable. A paused run has children open at most.
+		for what := range c.open {
+			if _, child := c.open[what].(SpawnChild); before.Status == Paused && !child {
+				c.fail(14, "the run was paused and %s is open", what)
+			}
+		}
+		clear(c.open)
 		if before.Status != Paused {
-			clear(c.open)
 			clear(c.timers)
 		}
 	}
@@ -286,18 +315,42 @@ func (c *checker) events(in Input, tr Transition) {
 		case event.ToolCompleted, event.ToolFailed:
 			d := ev.Data.(*event.Tool)
 			delete(c.told, d.ToolCallID)
+			if c.ended[d.ToolCallID] {
+				c.fail(5, "the end of call %s is told twice", d.ToolCallID)
+			}
+			c.ended[d.ToolCallID] = true
 			if c.results[d.ToolCallID] != d.EntryID {
 				c.fail(5, "%s names the entry %q, the result is in %q", ev.Type, d.EntryID, c.results[d.ToolCallID])
 			}
 		case event.CheckpointRequired:
+			d := ev.Data.(*event.Checkpoint)
+			if d.RunID != "" {
+				if c.toldBelow[d.InterruptID] {
+					c.fail(15, "interrupt %s below is told twice", d.InterruptID)
+				}
+				c.toldBelow[d.InterruptID] = true
+				continue
+			}
 			checkpoints++
-			if _, ok := c.interrupts[ev.Data.(*event.Checkpoint).InterruptID]; !ok {
+			if _, ok := c.interrupts[d.InterruptID]; !ok {
 				// It may have been opened and closed in one step.
 				checkpoints--
+			}
+		case event.CheckpointResolved:
+			if d := ev.Data.(*event.Checkpoint); d.RunID != "" {
+				if !c.toldBelow[d.InterruptID] {
+					c.fail(15, "the end of interrupt %s below is told, which was not told", d.InterruptID)
+				}
+				delete(c.toldBelow, d.InterruptID)
 			}
 		}
 		if ev.Type.Terminal() {
 			c.terminal++
+		}
+	}
+	for id := range c.results {
+		if !c.ended[id] {
+			c.fail(5, "call %s has its result and its end is not told", id)
 		}
 	}
 	opened := 0
@@ -328,11 +381,26 @@ func (c *checker) checkState(before State, in Input, tr Transition) {
 		c.checkEnd(tr)
 		return
 	}
-	working := len(c.open) > 0
+	working, asked, told := false, len(c.interrupts) > 0, 0
+	for what := range c.open {
+		b := c.below[strings.TrimPrefix(what, "call ")]
+		working = working || !b.paused || s.stopping()
+		asked = asked || b.paused
+	}
+	for _, b := range c.below {
+		for _, id := range b.ids {
+			if told++; !c.toldBelow[id] {
+				c.fail(15, "interrupt %s below was not told", id)
+			}
+		}
+	}
+	if told != len(c.toldBelow) || len(s.Below()) != told {
+		c.fail(15, "told are %v, open below are %v, the state has %v", c.toldBelow, c.below, s.Below())
+	}
 	if _, ok := c.timers[TimerRetry]; ok && s.Phase == PhaseRetry {
 		working = true
 	}
-	if !working && len(c.interrupts) == 0 && s.Status != Queued {
+	if !working && !asked && s.Status != Queued {
 		c.fail(4, "the run is stuck")
 	}
 	if paused := !working && s.Status != Queued; paused != (s.Status == Paused) {
@@ -361,6 +429,9 @@ func (c *checker) checkState(before State, in Input, tr Transition) {
 func (c *checker) checkEnd(tr Transition) {
 	if len(c.open) > 0 || len(c.interrupts) > 0 {
 		c.fail(3, "open at the end: %v, %v", c.open, c.interrupts)
+	}
+	if len(c.toldBelow) > 0 {
+		c.fail(15, "told and never told to end: %v", c.toldBelow)
 	}
 	if len(c.steering)+len(c.followUps) > 0 {
 		c.fail(9, "lost at the end: %v, %v", c.steering, c.followUps)

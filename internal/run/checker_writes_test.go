@@ -68,7 +68,7 @@ func (c *checker) newReply(w AppendMessage) {
 	c.checkBatch()
 	c.batch, c.cut, c.reply = nil, w.Message.StopReason == message.StopLength, w.Entry
 	c.verdicts, c.results = map[string]Verdict{}, map[string]string{}
-	c.started, c.told = map[string]bool{}, map[string]bool{}
+	c.started, c.told, c.ended = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	clear(c.amended)
 	if w.Message.StopReason == message.StopAborted {
 		return // dropped from every later prompt, its calls with it

@@ -24,7 +24,8 @@
 //     queued: it is never stuck.
 //  5. Every tool call of a committed reply gets exactly one result entry, in
 //     source order along the parent chain, whatever order calls end in; only
-//     calls handed back to the client have none.
+//     calls handed back to the client have none. With it exactly one
+//     tool_completed or tool_failed is told, also of a call that never started.
 //  6. Every effect is emitted after the write that reserves the ids of its result.
 //  7. A tool call of a reply that was cut by its length is never executed.
 //  8. A call starts only after every call of its batch has its verdict; in a
@@ -36,5 +37,8 @@
 //     person's word.
 //  12. The leaf only moves forward along the parent chain, never past a gap.
 //  13. Overflow compacts at most once per reply and is never a plain retry.
-//  14. Status is paused_checkpoint exactly when only people are awaited.
+//  14. Status is paused_checkpoint exactly when only people are awaited, by the run
+//     itself or by the runs below it.
+//  15. What people are asked below a run is told as it is, each interrupt once,
+//     and its end once.
 package run

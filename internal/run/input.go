@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 
+	"agentd/event"
 	"agentd/message"
 )
 
@@ -107,6 +108,21 @@ type ToolDone struct {
 	DurationMS int64            `json:"duration_ms,omitempty"`
 }
 
+// ChildWaits says what people are asked below a call's child run. Each tells the
+// whole of it, so the order in which two arrive does not matter and one that was
+// lost is made good by the next.
+type ChildWaits struct {
+	At
+	CallID string `json:"call"`
+	// Paused: the child waits for people and for nothing else.
+	Paused bool `json:"paused,omitempty"`
+	// Open are the interrupts that are open in the child and below it, each with
+	// its RunID.
+	Open []event.Checkpoint `json:"open,omitempty"`
+	// Closed says how those ended that were open the last time.
+	Closed []event.Checkpoint `json:"closed,omitempty"`
+}
+
 // Answered is a person's answer to an interrupt.
 type Answered struct {
 	At
@@ -181,6 +197,9 @@ func (Verdict) Kind() string { return "Verdict" }
 
 // Kind implements Input.
 func (ToolDone) Kind() string { return "ToolDone" }
+
+// Kind implements Input.
+func (ChildWaits) Kind() string { return "ChildWaits" }
 
 // Kind implements Input.
 func (Answered) Kind() string { return "Answered" }

@@ -56,7 +56,7 @@ func (m *machine) modelDone(in ModelDone) error {
 		// The arguments may be cut: running them would do something that
 		// nobody asked for.
 		for i := range s.Calls {
-			m.settle(i, errorResult(&s.Calls[i], "Not executed: the reply was cut by the output limit, so the arguments may be incomplete. Call the tool again, with shorter output."), false)
+			m.fail(i, "Not executed: the reply was cut by the output limit, so the arguments may be incomplete. Call the tool again, with shorter output.")
 		}
 		m.batchDone()
 		return nil

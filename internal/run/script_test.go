@@ -20,6 +20,7 @@ import (
 //	fail CLASS [after=MS] ["partial text"] [ID:TOOL]…
 //	allow|ask|deny CALL [effect=E] [kind=K] [sequential] ["prompt or reason"]
 //	done CALL [error] [terminate] ["text"]
+//	waits CALL [paused] [INTERRUPT]… [closed=INTERRUPT]   what is open below a child run
 //	answer INTERRUPT DECISION [amended] ["text"]
 //	steer ID · follow ID · timer ID · compacted [error] · cancel ["reason"] · abort · crash
 //	tick MS                                lets time pass; no input
@@ -150,6 +151,17 @@ func (p *player) input(verb string, w words) Input {
 		isError, terminate := w.flag("error"), w.flag("terminate")
 		r := message.ToolResult("", "", isError, message.Text(w.text))
 		return ToolDone{At: at, CallID: arg(0), Message: &r, Terminate: terminate}
+	case "waits":
+		in := ChildWaits{At: at, Paused: w.flag("paused"), CallID: arg(0)}
+		for _, id := range w.args[1:] {
+			in.Open = append(in.Open, checkpoint(id))
+		}
+		if id := w.named["closed"]; id != "" {
+			c := checkpoint(id)
+			c.Decision = "approve"
+			in.Closed = append(in.Closed, c)
+		}
+		return in
 	case "answer":
 		return Answered{At: at, Interrupt: arg(0), Decision: arg(1), Amended: w.flag("amended"), Text: w.text, Reason: w.text}
 	case "steer":
@@ -172,6 +184,13 @@ func (p *player) input(verb string, w words) Input {
 		return Resumed{at}
 	}
 	return nil
+}
+
+// checkpoint is an interrupt of a run below, by its id.
+func checkpoint(id string) event.Checkpoint {
+	run, _, _ := strings.Cut(id, ".i")
+	return event.Checkpoint{InterruptID: id, RunID: run, Kind: "approval", Prompt: "may it?",
+		ToolCall: &event.Tool{ToolCallID: "x", Name: "act"}}
 }
 
 func (p *player) start(at At, w words) Input {
@@ -319,7 +338,7 @@ func showEvent(e event.Event) string {
 	case *event.Tool:
 		s.add("call", d.ToolCallID).add("decision", d.Decision)
 	case *event.Checkpoint:
-		s.add("interrupt", d.InterruptID).add("kind", d.Kind).add("decision", d.Decision)
+		s.add("run", d.RunID).add("interrupt", d.InterruptID).add("kind", d.Kind).add("decision", d.Decision)
 	case *event.Step:
 		s.add("calls", d.ToolCalls)
 	case *event.Text:

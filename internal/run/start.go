@@ -45,7 +45,15 @@ func (m *machine) resumed(Resumed) error {
 		return m.illegal("there is nothing to resume")
 	}
 	if s.Status == Paused {
-		return nil // only people are awaited, and interrupts are durable
+		// Only people are awaited, and interrupts are durable. Those below are
+		// answered to a child, which this run must hear of: it goes on waiting
+		// for it, and nothing is told, because nothing goes on.
+		for i := range s.Calls {
+			if c := &s.Calls[i]; c.AwaitsChild() {
+				m.callTool(c)
+			}
+		}
+		return nil
 	}
 	var uncertain []string
 	switch {

@@ -169,8 +169,12 @@ type Call struct {
 	Sequential bool   `json:"sequential,omitempty"`
 	// Kind is "", "ask" or "spawn".
 	Kind string `json:"kind,omitempty"`
-	// Child is the id of the child run of a spawn.
-	Child string `json:"child,omitempty"`
+	// Child is the id of the child run of a spawn. Waits are the interrupts that
+	// are open below it, as far as this run was told, and Paused is whether it
+	// waits for nothing else.
+	Child  string   `json:"child,omitempty"`
+	Waits  []string `json:"waits,omitempty"`
+	Paused bool     `json:"paused,omitempty"`
 	// Interrupt is the open or answered interrupt, InterruptKind its kind.
 	Interrupt     string `json:"interrupt,omitempty"`
 	InterruptKind string `json:"interrupt_kind,omitempty"`
@@ -180,6 +184,24 @@ type Call struct {
 	AmendedBy string `json:"amended_by,omitempty"`
 	Terminate bool   `json:"terminate,omitempty"`
 	IsError   bool   `json:"is_error,omitempty"`
+}
+
+// AwaitsChild is whether the call is a child run under way.
+func (c *Call) AwaitsChild() bool { return c.Kind == kindSpawn && c.Phase == CallRunning }
+
+// AwaitsChild is whether a child run is under way.
+func (s *State) AwaitsChild() bool {
+	return s.Phase == PhaseTools && slices.ContainsFunc(s.Calls, func(c Call) bool { return c.AwaitsChild() })
+}
+
+// Below gives the interrupts that are open below the run, as far as it was told,
+// in the order of the calls.
+func (s *State) Below() []string {
+	var ids []string
+	for i := range s.Calls {
+		ids = append(ids, s.Calls[i].Waits...)
+	}
+	return ids
 }
 
 // New returns the state of a run that has not started.

@@ -58,6 +58,8 @@ func Step(s State, in Input) (Transition, error) {
 		err = m.verdict(in)
 	case ToolDone:
 		err = m.toolDone(in)
+	case ChildWaits:
+		err = m.childWaits(in)
 	case Answered:
 		err = m.answered(in)
 	case Steered:
@@ -127,10 +129,10 @@ func (m *machine) settleStatus() {
 	asked := false
 	for i := range s.Calls {
 		switch c := &s.Calls[i]; {
-		case c.Phase == CallAsked:
+		case c.Phase == CallAsked, c.AwaitsChild() && c.Paused && !s.stopping():
 			asked = true
 		case c.Phase == CallDone:
-		case c.Phase == CallReady && c.Kind == kindClient: // nothing runs for it here
+		case c.Phase == CallReady: // it is the client's, or behind one that runs
 		default:
 			waiting = false
 		}
@@ -144,7 +146,9 @@ func (m *machine) settleStatus() {
 		}
 	case !waiting && s.Status == Paused:
 		s.Status = Running
-		m.startClock(s.Remaining)
+		if !s.stopping() {
+			m.startClock(s.Remaining)
+		}
 		s.Remaining = 0
 	}
 }

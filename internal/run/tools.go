@@ -73,9 +73,9 @@ func (m *machine) verdict(in Verdict) error {
 	over := s.Settings.MaxToolCalls > 0 && s.ToolCalls-len(s.Calls)+i >= s.Settings.MaxToolCalls
 	switch {
 	case s.stopping():
-		m.settle(i, errorResult(c, "Not executed: the run is ending."), false)
+		m.fail(i, "Not executed: the run is ending.")
 	case over:
-		m.settle(i, errorResult(c, "Not executed: the run's limit of "+strconv.Itoa(s.Settings.MaxToolCalls)+" tool calls is used up."), false)
+		m.fail(i, "Not executed: the run's limit of "+strconv.Itoa(s.Settings.MaxToolCalls)+" tool calls is used up.")
 	case in.Decision == Allow:
 		c.Phase = CallReady
 	case in.Decision == Ask:
@@ -203,6 +203,7 @@ func (m *machine) toolDone(in ToolDone) error {
 	if in.Message == nil || in.Message.Role != message.RoleToolResult {
 		return m.illegal("the outcome of call %q is not a tool result", in.CallID)
 	}
+	m.closeBelow(c, nil, nil)
 	result := *in.Message
 	result.ToolCallID, result.ToolName = c.ID, c.Name
 	told := &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: result.Text(), DurationMS: in.DurationMS}
@@ -226,9 +227,11 @@ func (m *machine) toolDone(in ToolDone) error {
 	return nil
 }
 
-// fail settles a call that never ran with an error that the model reads.
+// fail settles a call that never ran, or never ended, with an error that the model
+// reads. Readers of events may have seen its input begin, so they are told too.
 func (m *machine) fail(i int, reason string) {
 	c := &m.State.Calls[i]
+	m.closeBelow(c, nil, nil)
 	m.tell(event.ToolFailed, &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: reason})
 	m.settle(i, errorResult(c, reason), false)
 }
@@ -241,10 +244,9 @@ func (m *machine) drop(i int, reason, result string) {
 		m.closeInterrupt(c, reason)
 	}
 	if c.InterruptKind == kindUncertain {
-		m.fail(i, mayHaveHappened)
-		return
+		result = mayHaveHappened
 	}
-	m.settle(i, errorResult(c, result), false)
+	m.fail(i, result)
 }
 
 // settle gives a call its result and moves the leaf as far as there is no gap.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"agentd/event"
 	"agentd/message"
 )
 
@@ -162,8 +163,32 @@ func (w *walk) settleOne(what string) {
 	case strings.HasPrefix(what, "judge"):
 		w.try(w.verdict(id))
 	default:
+		if _, child := w.open[what].(SpawnChild); child && w.src.intn(3) == 2 {
+			w.try(w.childWaits(id))
+			return
+		}
 		w.try(w.toolDone(id))
 	}
+}
+
+// childWaits is news of a child: some of what was open is closed, some is new.
+func (w *walk) childWaits(id string) Input {
+	in := ChildWaits{At: w.at(), CallID: id, Paused: w.src.intn(3) > 0}
+	for _, old := range w.below[id].ids {
+		if c := checkpoint(old); w.flag() {
+			c.Decision = "approve"
+			in.Closed = append(in.Closed, c)
+		} else if w.src.intn(6) < 5 { // one that is in neither was lost
+			in.Open = append(in.Open, c)
+		}
+	}
+	for range w.src.intn(3) {
+		in.Open = append(in.Open, checkpoint(w.id("r1.c1.i")))
+	}
+	if len(in.Open) > 0 && w.src.intn(8) == 7 {
+		in.Open = append(in.Open, in.Open[0])
+	}
+	return in
 }
 
 // fire ends a timer; now and then too early, as a clock that is set back would.
@@ -198,6 +223,10 @@ func (w *walk) anything() {
 		func() Input { return Verdict{At: w.at(), CallID: call, Decision: "perhaps"} },
 		func() Input { return w.toolDone(call) },
 		func() Input { return ToolDone{At: w.at(), CallID: call} },
+		func() Input { return w.childWaits(call) },
+		func() Input {
+			return ChildWaits{At: w.at(), CallID: call, Open: []event.Checkpoint{{InterruptID: "x"}}}
+		},
 		func() Input { return w.answer(fmt.Sprintf("r1.i%d", 1+w.src.intn(4))) },
 		func() Input { return w.answer("") },
 		func() Input { return Steered{At: w.at()} },
@@ -290,6 +319,9 @@ func TestRandomWalk(t *testing.T) {
 			met["phase "+string(w.s.Phase)]++
 			if w.s.Status == Paused {
 				met["paused"]++
+				if w.s.AwaitsChild() {
+					met["paused on a child"]++
+				}
 			}
 			if before.Ended() && w.src.intn(2) == 0 {
 				break
@@ -299,7 +331,7 @@ func TestRandomWalk(t *testing.T) {
 		met["end "+w.s.StopReason]++
 		steps, illegal = steps+len(w.log), illegal+w.illegal
 	}
-	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused",
+	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused", "paused on a child",
 		"end stop", "end length", "end cancelled", "end max_steps", "end max_tool_calls", "end max_failures_per_run", "end max_run_time",
 		"end tool_failed", "end profile_gone", "end model_error", "end context_overflow", "end terminated_by_tool", "end " + StopClientTools} {
 		if met[want] < 3 {

@@ -89,7 +89,11 @@ type RunChange struct {
 }
 
 // RunRef names a run of a tenant.
-type RunRef struct{ Tenant, ID, SessionID, Status string }
+type RunRef struct {
+	Tenant, ID, SessionID, Status string
+	// Parent is whether other runs name it as their parent.
+	Parent bool
+}
 
 // RunFilter selects runs; zero fields select all.
 type RunFilter struct {

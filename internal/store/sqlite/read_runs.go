@@ -108,10 +108,11 @@ func (s *Store) Runs(ctx context.Context, tenant string, f store.RunFilter) ([]*
 func (s *Store) Unfinished(ctx context.Context) ([]store.RunRef, error) {
 	var out []store.RunRef
 	err := s.read(ctx, func(c *conn) error {
-		return c.query(ctx, `SELECT t.id, r.id, s.id, r.status
+		return c.query(ctx, `SELECT t.id, r.id, s.id, r.status,
+				EXISTS (SELECT 1 FROM runs c WHERE c.tenant = r.tenant AND c.parent_id = r.id)
 			FROM runs r INDEXED BY runs_unfinished JOIN sessions s ON s.key = r.session JOIN tenants t ON t.key = r.tenant
 			WHERE r.status NOT IN ('completed', 'failed', 'cancelled') ORDER BY r.key`, func(r row) error {
-			out = append(out, store.RunRef{Tenant: r.text(0), ID: r.text(1), SessionID: r.text(2), Status: r.text(3)})
+			out = append(out, store.RunRef{Tenant: r.text(0), ID: r.text(1), SessionID: r.text(2), Status: r.text(3), Parent: r.int(4) != 0})
 			return nil
 		})
 	})

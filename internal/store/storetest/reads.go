@@ -21,6 +21,12 @@ func testUnfinished(f *fixture) {
 	equal(f, "unfinished", ok[[]store.RunRef](f)(f.store.Unfinished(f.Context())), []store.RunRef{
 		ref(tenant, "r1", "sr1", "running"), ref(tenant, "r3", "sr3", "paused_checkpoint"), ref(tenant, "r5", "sr5", "queued"),
 		ref("tenant-b", "r1", "sr1", "queued")})
+	child := run("r3.c1", "sc", "completed")
+	child.RootID, child.ParentID = "r3", "r3"
+	f.commit(&store.Tx{NewSessions: []*store.Session{session("sc")}, NewRuns: []*store.Run{child}})
+	if got := ok[[]store.RunRef](f)(f.store.Unfinished(f.Context())); len(got) != 4 || got[0].Parent || !got[1].Parent {
+		f.Errorf("the run with a child: %+v", got)
+	}
 	f.commit(&store.Tx{Runs: []store.RunChange{change("r3", "completed", 1), change("r5", "cancelled", 1)}})
 	equal(f, "unfinished", ok[[]store.RunRef](f)(f.store.Unfinished(f.Context())), []store.RunRef{
 		ref(tenant, "r1", "sr1", "running"), ref("tenant-b", "r1", "sr1", "queued")})

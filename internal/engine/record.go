@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"encoding/json"
+	"strings"
+
+	"agentd/event"
+	"agentd/internal/run"
+	"agentd/internal/store"
+	"agentd/message"
+	"agentd/model"
+)
+
+// record adds a transition to the batch.
+func (d *driver) record(b *batch, in run.Input, tr *run.Transition) {
+	now := d.e.now()
+	for _, w := range tr.Writes {
+		d.writeTo(b.tx, w, now)
+	}
+	d.conv.advance(d.state.Leaf)
+	for _, ev := range tr.Events {
+		ev.RunID = d.ref.ID
+		b.events = append(b.events, d.enrich(ev))
+	}
+	b.tx.Trace = append(b.tx.Trace, d.trace(in, tr, now))
+	switch in := in.(type) {
+	case run.ModelDone:
+		d.charge(b.tx, in.Message.Provider, in.Message.Model, in.Message.Usage, now)
+	case run.ModelFailed:
+		provider, name, _ := strings.Cut(d.model().Name, "/")
+		d.charge(b.tx, provider, name, in.Usage, now)
+		if in.Partial != nil {
+			d.charge(b.tx, provider, name, in.Partial.Usage, now)
+		}
+	}
+}
+
+// charge notes what a model call used.
+func (d *driver) charge(tx *store.Tx, provider, model string, u *message.Usage, now int64) {
+	if u == nil {
+		return
+	}
+	tx.Usage = append(tx.Usage, &store.Usage{RunID: d.ref.ID, SessionID: d.row.SessionID, Provider: provider, Model: model, Time: now,
+		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Cost: int64(u.Cost.Total)})
+}
+
+// enrich adds to an event what the machine does not know.
+func (d *driver) enrich(ev event.Event) event.Event {
+	switch p := ev.Data.(type) {
+	case *event.Started:
+		p.RootRunID, p.ParentRunID = d.row.RootID, d.row.ParentID
+		p.Profile, p.ProfileVersion, p.Mode = d.row.Profile, d.row.Version, d.row.Mode
+		p.Model, p.Warnings = d.agent.Models[0].Name, d.warnings()
+	case *event.Resumed:
+		p.Warnings = d.warnings()
+	case *event.Step:
+		if ev.Type == event.StepStarted {
+			p.Model = d.model().Name
+		}
+	case *event.Tool:
+		switch ev.Type {
+		case event.ToolStarted:
+			args, amended := d.tools.shown(p.ToolCallID)
+			p.Args = d.agent.Redact.data(p.Name, args)
+			if amended {
+				p.Decision = "amended"
+			}
+		case event.ToolCompleted, event.ToolFailed:
+			p.Result = d.agent.Redact.text(p.Name, p.Result)
+		}
+	case *event.Checkpoint:
+		if p.ToolCall != nil && p.RunID == "" {
+			p.ToolCall.Args = d.agent.Redact.data(p.ToolCall.Name, d.tools.args(p.ToolCall.ToolCallID, p.ToolCall.Name))
+		}
+	case *event.Subagent:
+		p.Profile = d.tools.subagent(p.ToolCallID)
+	case *event.Ended:
+		p.Output = d.conv.text(d.state.Output)
+		p.Returned = d.returned
+		if p.Error != nil {
+			d.row.Error, _ = json.Marshal(p.Error)
+		}
+	case *event.Retry:
+		p.Model = d.model().Name
+	}
+	return ev
+}
+
+// scratch gives the memory that the model's adapter keeps between requests.
+func (d *driver) scratch(index int) *model.Scratch {
+	if d.scratches == nil {
+		d.scratches = map[int]*model.Scratch{}
+	}
+	if d.scratches[index] == nil {
+		d.scratches[index] = &model.Scratch{}
+	}
+	return d.scratches[index]
+}
+
+func (d *driver) model() Model {
+	if m := d.state.Model; m != nil && m.Index < len(d.agent.Models) {
+		return d.agent.Models[m.Index]
+	}
+	return d.agent.Models[0]
+}
