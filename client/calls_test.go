@@ -145,7 +145,7 @@ func TestListsAndSessions(t *testing.T) {
 	_, err = c.Session(ctx, s.ID)
 	isKind(t, err, fault.NotFound)
 	profiles, err := c.Profiles(ctx)
-	if err != nil || len(profiles) != 4 || profiles[1].Name != "demo" || profiles[1].Model != "script/demo-1" {
+	if err != nil || len(profiles) != 5 || profiles[1].Name != "demo" || profiles[1].Model != "script/demo-1" {
 		t.Errorf("%+v, %v", profiles, err)
 	}
 }

@@ -141,7 +141,8 @@ type AnswerRequest struct {
 	Decision string `json:"decision,omitempty"`
 	// Args are amended arguments of an approved call.
 	Args json.RawMessage `json:"args,omitempty"`
-	// Answer is the answer to a question, as JSON.
+	// Answer is the answer to a question, as JSON that fits the
+	// interrupt's schema.
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Reason string          `json:"reason,omitempty"`
 }

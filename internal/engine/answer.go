@@ -139,6 +139,15 @@ func (e *Engine) complete(ctx context.Context, in *run.Answered, change *store.I
 		}
 		in.Amended, change.Answer = true, args
 	}
+	if in.Decision == "answer" && len(row.Schema) > 0 {
+		// What the model asked for is what it gets: a form that is not filled
+		// in goes back to the person, and the interrupt stays open.
+		answer, verr := e.validator.Value(row.Schema, req.Answer)
+		if verr != nil {
+			return &fault.Error{Kind: fault.Invalid, Field: "answer", Err: verr, Hint: "The interrupt is still open; its schema says what the answer must be."}
+		}
+		req.Answer, change.Answer = answer, answer
+	}
 	if err := json.Unmarshal(req.Answer, &in.Text); err != nil {
 		in.Text = string(req.Answer)
 	}

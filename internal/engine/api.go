@@ -138,7 +138,8 @@ type AnswerRequest struct {
 	Decision string
 	// Args are amended arguments of an approved call; they are validated.
 	Args json.RawMessage
-	// Answer is the answer to a question, text or JSON.
+	// Answer is the answer to a question, text or JSON. It must fit the
+	// interrupt's schema, after the conversions that arguments get too.
 	Answer json.RawMessage
 	Reason string
 	By     string
