@@ -242,9 +242,10 @@ func (rt *Runtime) Runs(ctx context.Context, sessionID, status, cursor string, l
 	return rt.engine.List(ctx, rt.tenant, engine.RunFilter{SessionID: sessionID, Status: status, Cursor: cursor, Limit: limit})
 }
 
-// Interrupts lists interrupts by status ("open", or "" for all).
-func (rt *Runtime) Interrupts(ctx context.Context, status string) ([]*Interrupt, error) {
-	return rt.engine.Interrupts(ctx, rt.tenant, status, "")
+// Interrupts lists interrupts by status ("open", or "" for all), oldest first, at
+// most limit (0: 50) a page. next is "" when there are no more.
+func (rt *Runtime) Interrupts(ctx context.Context, status, cursor string, limit int) (interrupts []*Interrupt, next string, err error) {
+	return rt.engine.Interrupts(ctx, rt.tenant, engine.InterruptFilter{Status: status, Cursor: cursor, Limit: limit})
 }
 
 // Interrupt gives one interrupt.

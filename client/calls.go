@@ -138,15 +138,19 @@ func (c *Client) Interrupt(ctx context.Context, id string) (*Interrupt, error) {
 	return &i, nil
 }
 
-// Interrupts lists interrupts by status ("open", or "" for all), oldest first.
-func (c *Client) Interrupts(ctx context.Context, status string) ([]*Interrupt, error) {
+// Interrupts lists interrupts by status ("open", or "" for all), oldest first, at
+// most limit (0: 50) a page. next is "" when there are no more.
+func (c *Client) Interrupts(ctx context.Context, status, cursor string, limit int) (interrupts []*Interrupt, next string, err error) {
 	q := url.Values{}
 	set(q, "status", status)
+	set(q, "cursor", cursor)
+	setLimit(q, limit)
 	var out struct {
 		Interrupts []*Interrupt `json:"interrupts"`
+		Cursor     string       `json:"cursor"`
 	}
-	err := c.call(ctx, &out, http.MethodGet, nil, q, "interrupts")
-	return out.Interrupts, err
+	err = c.call(ctx, &out, http.MethodGet, nil, q, "interrupts")
+	return out.Interrupts, out.Cursor, err
 }
 
 // CreateSession makes an empty session. metadata is a JSON object or nil.

@@ -166,7 +166,7 @@ func TestAnswers(t *testing.T) {
 					break
 				}
 			}
-			list, err := c.Interrupts(ctx, "open")
+			list, _, err := c.Interrupts(ctx, "open", "", 0)
 			if err != nil || len(list) != 1 || list[0].ID != open.InterruptID || list[0].Prompt != "Which colour?" {
 				t.Fatalf("%+v, %v", list, err)
 			}

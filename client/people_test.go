@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,5 +50,34 @@ func TestFormsAreChecked(t *testing.T) {
 	watch(t, c, r.ID, 0)
 	if r, err := c.Run(ctx, r.ID); err != nil || r.Output != `Then it is {"n":1,"to":"you"}.` {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Interrupts are listed page by page.
+func TestInterruptPages(t *testing.T) {
+	c, _, _ := serve(t)
+	ctx := timeout(t)
+	var want, got []string
+	for range 3 {
+		want = append(want, asked(t, c, start(t, c, "ask").ID).InterruptID)
+	}
+	for cursor := ""; ; {
+		page, next, err := c.Interrupts(ctx, "open", cursor, 2)
+		if err != nil || len(page) == 0 || len(page) > 2 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		for _, i := range page {
+			got = append(got, i.ID)
+		}
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("listed %v, not %v", got, want)
+	}
+	_, _, err := c.Interrupts(ctx, "", "?", 0)
+	if f := isKind(t, err, fault.Invalid); f.Field != "cursor" || f.Hint == "" {
+		t.Errorf("%+v", f)
 	}
 }

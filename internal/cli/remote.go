@@ -43,7 +43,7 @@ type sessions interface {
 // interrupts are the waits for people.
 type interrupts interface {
 	Interrupt(ctx context.Context, id string) (*client.Interrupt, error)
-	Interrupts(ctx context.Context, status string) ([]*client.Interrupt, error)
+	Interrupts(ctx context.Context, status, cursor string, limit int) ([]*client.Interrupt, string, error)
 	Answer(ctx context.Context, req client.AnswerRequest) (*client.Interrupt, error)
 }
 

@@ -100,9 +100,9 @@ func (l *local) Interrupt(ctx context.Context, id string) (*client.Interrupt, er
 }
 
 // Interrupts implements interrupts.
-func (l *local) Interrupts(ctx context.Context, status string) ([]*client.Interrupt, error) {
-	rows, err := l.rt.Interrupts(ctx, status)
-	return interruptsOf(rows), err
+func (l *local) Interrupts(ctx context.Context, status, cursor string, limit int) ([]*client.Interrupt, string, error) {
+	rows, next, err := l.rt.Interrupts(ctx, status, cursor, limit)
+	return interruptsOf(rows), next, err
 }
 
 // Answer implements interrupts.

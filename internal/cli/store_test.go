@@ -60,6 +60,11 @@ func TestQuestions(t *testing.T) {
 	if len(open) != 2 {
 		t.Fatalf("%+v", open)
 	}
+	b.here("interrupts", "ls", "-n", "1").exits(0).says(open[0].ID).complains("there are more interrupts: --limit 0")
+	if all := b.here("interrupts", "ls", "-n", "0").exits(0).says(open[1].ID); all.err != "" {
+		t.Error(all.err)
+	}
+	b.here("interrupts", "ls", "-n", "-1").exits(2).complains("must not be negative")
 	b.here("interrupts", "answer", open[0].ID, "--answer", "one").exits(3).complains(open[1].ID)
 	r := b.asJSON(func() *result { return b.here("interrupts", "answer", open[1].ID, "--answer", "two") }).exits(3).complains("waits for a person")
 	if types := r.types(); types[0] != event.CheckpointResolved || !slices.Contains(types, event.CheckpointRequired) {

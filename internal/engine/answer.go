@@ -58,7 +58,7 @@ func (e *Engine) findInterrupt(ctx context.Context, req *AnswerRequest) (*store.
 		if _, err := e.store.Run(ctx, req.Tenant, req.Run); err != nil {
 			return nil, notFound("run", req.Run, err)
 		}
-		open, err := e.store.Interrupts(ctx, req.Tenant, store.InterruptFilter{Status: "open", RunID: req.Run})
+		open, err := e.allInterrupts(ctx, req.Tenant, store.InterruptFilter{Status: "open", RunID: req.Run})
 		if err != nil {
 			return nil, internal("engine.Answer", err)
 		}
@@ -90,7 +90,7 @@ func (e *Engine) findInterrupt(ctx context.Context, req *AnswerRequest) (*store.
 }
 
 func (e *Engine) nothingOpen(ctx context.Context, req *AnswerRequest) error {
-	all, err := e.store.Interrupts(ctx, req.Tenant, store.InterruptFilter{RunID: req.Run})
+	all, err := e.allInterrupts(ctx, req.Tenant, store.InterruptFilter{RunID: req.Run})
 	if err == nil && len(all) > 0 {
 		return answeredAlready(all[len(all)-1])
 	}
@@ -190,17 +190,35 @@ func (e *Engine) amended(ctx context.Context, ref Ref) (json.RawMessage, error) 
 	return row.Answer, nil
 }
 
-// Interrupts lists interrupts by status ("" for all) and run ("" for all).
-func (e *Engine) Interrupts(ctx context.Context, tenant, status, runID string) ([]*InterruptView, error) {
-	rows, err := e.store.Interrupts(ctx, tenant, store.InterruptFilter{Status: status, RunID: runID})
+// Interrupts lists interrupts, oldest first. The cursor is "" at the end.
+func (e *Engine) Interrupts(ctx context.Context, tenant string, f InterruptFilter) ([]*InterruptView, string, error) {
+	rows, cursor, err := e.store.Interrupts(ctx, tenant, store.InterruptFilter{Status: f.Status, RunID: f.RunID, Limit: f.Limit, Cursor: f.Cursor})
 	if err != nil {
-		return nil, internal("engine.Interrupts", err)
+		return nil, "", internal("engine.Interrupts", err)
 	}
+	return e.interruptViews(ctx, tenant, rows), cursor, nil
+}
+
+// allInterrupts gives the interrupts of one run, which are few, to the last.
+func (e *Engine) allInterrupts(ctx context.Context, tenant string, f store.InterruptFilter) (all []*store.Interrupt, err error) {
+	for {
+		rows, cursor, err := e.store.Interrupts(ctx, tenant, f)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, rows...); cursor == "" {
+			return all, nil
+		}
+		f.Cursor = cursor
+	}
+}
+
+func (e *Engine) interruptViews(ctx context.Context, tenant string, rows []*store.Interrupt) []*InterruptView {
 	views := make([]*InterruptView, len(rows))
 	for i, row := range rows {
 		views[i] = e.interruptView(ctx, tenant, row)
 	}
-	return views, nil
+	return views
 }
 
 // Interrupt gives one interrupt.

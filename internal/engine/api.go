@@ -171,3 +171,10 @@ type RunFilter struct {
 	SessionID, Status, Cursor string
 	Limit                     int
 }
+
+// InterruptFilter selects interrupts; zero fields select all. RunID selects those
+// of the run and of the runs below it.
+type InterruptFilter struct {
+	RunID, Status, Cursor string
+	Limit                 int // 0: 50
+}

@@ -109,11 +109,11 @@ func (e *Engine) view(ctx context.Context, tenant string, row *store.Run) (*Run,
 		}
 	}
 	if row.Status == string(run.Paused) || row.Status == string(run.Running) {
-		open, err := e.Interrupts(ctx, tenant, "open", row.ID)
+		open, err := e.allInterrupts(ctx, tenant, store.InterruptFilter{Status: "open", RunID: row.ID})
 		if err != nil {
-			return nil, err
+			return nil, internal("engine.view", err)
 		}
-		r.Interrupts = open
+		r.Interrupts = e.interruptViews(ctx, tenant, open)
 	}
 	return r, nil
 }

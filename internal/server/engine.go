@@ -41,7 +41,7 @@ type Steering interface {
 // People shows and answers interrupts.
 type People interface {
 	Answer(ctx context.Context, req engine.AnswerRequest) (*engine.InterruptView, error)
-	Interrupts(ctx context.Context, tenant, status, runID string) ([]*engine.InterruptView, error)
+	Interrupts(ctx context.Context, tenant string, f engine.InterruptFilter) (interrupts []*engine.InterruptView, cursor string, err error)
 	Interrupt(ctx context.Context, ref engine.Ref) (*engine.InterruptView, error)
 }
 

@@ -313,17 +313,20 @@ func (e *fake) Answer(_ context.Context, req engine.AnswerRequest) (*engine.Inte
 	return &v, nil
 }
 
-func (e *fake) Interrupts(_ context.Context, _, status, runID string) ([]*engine.InterruptView, error) {
+func (e *fake) Interrupts(_ context.Context, _ string, f engine.InterruptFilter) ([]*engine.InterruptView, string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var out []*engine.InterruptView
 	for _, i := range e.asked {
-		if (status == "" || i.Status == status) && (runID == "" || i.RunID == runID) {
+		if (f.Status == "" || i.Status == f.Status) && (f.RunID == "" || i.RunID == f.RunID) && i.ID > f.Cursor {
 			out = append(out, i)
 		}
 	}
 	sort.Slice(out, func(a, b int) bool { return out[a].ID < out[b].ID })
-	return out, nil
+	if len(out) > f.Limit {
+		return out[:f.Limit], out[f.Limit-1].ID, nil
+	}
+	return out, "", nil
 }
 
 func (e *fake) Interrupt(_ context.Context, ref engine.Ref) (*engine.InterruptView, error) {

@@ -83,6 +83,16 @@ func TestInterrupts(t *testing.T) {
 	if r := a.do("GET", "/interrupts?status=open&run_id=r1", "").json(t); len(r["interrupts"].([]any)) != 1 {
 		t.Errorf("%v", r)
 	}
+	a.e.asked["r1.i2"] = &engine.InterruptView{ID: "r1.i2", RunID: "r1", SessionID: "s1", Kind: "question", Status: "open", Prompt: "Why?", CreatedAt: stamp}
+	first := a.do("GET", "/interrupts?status=open&limit=1", "").json(t)
+	if len(first["interrupts"].([]any)) != 1 || first["cursor"] != "r1.i1" {
+		t.Errorf("%v", first)
+	}
+	second := a.do("GET", "/interrupts?status=open&limit=1&cursor=r1.i1", "").json(t)
+	if l := second["interrupts"].([]any); len(l) != 1 || l[0].(map[string]any)["interrupt_id"] != "r1.i2" || second["cursor"] != nil {
+		t.Errorf("%v", second)
+	}
+	delete(a.e.asked, "r1.i2")
 	if r := a.do("GET", "/interrupts/r1.i1", "").json(t); r["prompt"] != "May I delete x?" {
 		t.Errorf("%v", r)
 	}
@@ -211,6 +221,7 @@ func TestBadRequests(t *testing.T) {
 		{"status", "GET", "/runs?status=done", "", "status", "done"},
 		{"parameter", "GET", "/runs?stauts=failed", "", "stauts", "unknown query"},
 		{"query", "GET", "/runs?a=%zz", "", "", "query"},
+		{"limit of interrupts", "GET", "/interrupts?limit=201", "", "limit", "1 to 200"},
 		{"interrupt status", "GET", "/interrupts?status=x", "", "status", "not a choice"},
 		{"time", "GET", "/usage?from=yesterday", "", "from", "time"},
 		{"after", "GET", "/runs/r1/events?after=x", "", "after", "number of an event"},

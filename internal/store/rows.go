@@ -174,7 +174,8 @@ type InterruptChange struct {
 type InterruptFilter struct {
 	Status string
 	RunID  string
-	Limit  int // 0: 100
+	Limit  int // 0: 50
+	Cursor string
 }
 
 // Usage is what one model call used and cost. Amounts are in billionths of a

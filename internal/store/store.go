@@ -79,8 +79,8 @@ type JournalReader interface {
 // InterruptReader reads interrupts.
 type InterruptReader interface {
 	Interrupt(ctx context.Context, tenant, id string) (*Interrupt, error)
-	// Interrupts lists interrupts, oldest first.
-	Interrupts(ctx context.Context, tenant string, f InterruptFilter) ([]*Interrupt, error)
+	// Interrupts lists interrupts, oldest first. The cursor is "" at the end.
+	Interrupts(ctx context.Context, tenant string, f InterruptFilter) (i []*Interrupt, cursor string, err error)
 }
 
 // BlobReader reads blobs.

@@ -43,8 +43,9 @@ func TestNoScans(t *testing.T) {
 	read(s.Trace(ctx, tenant, "r"))
 	read(s.Unfinished(ctx))
 	read(s.Interrupt(ctx, tenant, "i"))
-	for _, f := range []store.InterruptFilter{{}, {Status: "open"}, {RunID: "r"}, {RunID: "r", Status: "open"}} {
-		read(s.Interrupts(ctx, tenant, f))
+	for _, f := range []store.InterruptFilter{{}, {Status: "open"}, {RunID: "r"}, {RunID: "r", Status: "open"}, {Cursor: "1"}} {
+		_, _, err := s.Interrupts(ctx, tenant, f)
+		read(nil, err)
 	}
 	for _, f := range []store.UsageFilter{{}, {RunID: "r"}, {SessionID: "s"}, {From: 1, To: 2}} {
 		read(s.Usage(ctx, tenant, f))

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"agentd/fault"
 	"agentd/internal/store"
@@ -103,7 +104,7 @@ func (s *Store) damaged(what string, err error) error {
 }
 
 const interruptColumns = `SELECT i.id, r.id, i.root_id, s.id, i.call_id, i.kind, i.prompt, i.schema, i.tool_call, i.created, i.expires,
-	i.status, i.decision, i.answer, i.reason, i.answered_by, i.answered
+	i.status, i.decision, i.answer, i.reason, i.answered_by, i.answered, i.key
 	FROM interrupts i JOIN runs r ON r.key = i.run JOIN sessions s ON s.key = r.session
 	WHERE i.tenant = (SELECT key FROM tenants WHERE id = ?)`
 
@@ -130,8 +131,15 @@ func (s *Store) Interrupt(ctx context.Context, tenant, id string) (*store.Interr
 }
 
 // Interrupts implements store.InterruptReader.
-func (s *Store) Interrupts(ctx context.Context, tenant string, f store.InterruptFilter) ([]*store.Interrupt, error) {
-	sql, args := interruptColumns, []any{tenant}
+func (s *Store) Interrupts(ctx context.Context, tenant string, f store.InterruptFilter) ([]*store.Interrupt, string, error) {
+	limit, last := limitOr(f.Limit, 50), int64(0)
+	if f.Cursor != "" {
+		var err error
+		if last, err = strconv.ParseInt(f.Cursor, 36, 64); err != nil {
+			return nil, "", badCursor(f.Cursor)
+		}
+	}
+	sql, args := interruptColumns+" AND i.key > ?", []any{tenant, last}
 	if f.Status != "" {
 		sql, args = sql+" AND i.status = ?", append(args, f.Status)
 	}
@@ -142,13 +150,22 @@ func (s *Store) Interrupts(ctx context.Context, tenant string, f store.Interrupt
 		args = append(args, tenant, f.RunID, tenant, f.RunID)
 	}
 	var out []*store.Interrupt
+	var cursor string
 	err := s.read(ctx, func(c *conn) error {
 		return c.query(ctx, sql+" ORDER BY i.key LIMIT ?", func(r row) error {
+			if len(out) == limit {
+				cursor = strconv.FormatInt(last, 36)
+				return nil
+			}
 			out = append(out, interruptOf(r))
+			last = r.int(17)
 			return nil
-		}, append(args, limitOr(f.Limit, 100))...)
+		}, append(args, limit+1)...)
 	})
-	return out, err
+	if err != nil {
+		return nil, "", err
+	}
+	return out, cursor, nil
 }
 
 // Blob implements store.BlobReader.

@@ -144,6 +144,9 @@ func testBadCursor(f *fixture) {
 		if _, _, err := f.store.Sessions(f.Context(), tenant, store.SessionFilter{Cursor: c}); fault.KindOf(err) != fault.Invalid {
 			f.Errorf("Sessions, cursor %q: %v", c, err)
 		}
+		if _, _, err := f.store.Interrupts(f.Context(), tenant, store.InterruptFilter{Cursor: c}); fault.KindOf(err) != fault.Invalid {
+			f.Errorf("Interrupts, cursor %q: %v", c, err)
+		}
 	}
 }
 

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"InputsQueue", testInputs},
 		{"InterruptAnsweredOnce", testInterrupts},
 		{"InterruptFilter", testInterruptFilter},
+		{"InterruptPages", testInterruptPages},
 		{"InterruptAnswerRaceHasOneWinner", testAnswerRace},
 		{"UsageSums", testUsage},
 		{"BlobsByContent", testBlobs},

@@ -1,0 +1,2 @@
+-- Lists of interrupts are read page by page, in the order of their keys.
+CREATE INDEX interrupts_tenant ON interrupts (tenant);
