@@ -198,8 +198,14 @@ func (rt *Runtime) Watch(ctx context.Context, runID string, after int64) iter.Se
 	return rt.engine.Watch(ctx, rt.ref(runID), after)
 }
 
-// Events gives the stored events of a run with numbers above after, without
-// waiting for more.
+// Replay yields the stored events of a run with numbers above after, without
+// waiting for more. It reads them in batches: what it holds does not grow with
+// the run. An error is the last thing it yields.
+func (rt *Runtime) Replay(ctx context.Context, runID string, after int64) iter.Seq2[event.Event, error] {
+	return rt.engine.Replay(ctx, rt.ref(runID), after)
+}
+
+// Events is Replay in a list: all of it is in memory.
 func (rt *Runtime) Events(ctx context.Context, runID string, after int64) ([]event.Event, error) {
 	return rt.engine.Events(ctx, rt.ref(runID), after)
 }

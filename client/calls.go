@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -86,28 +87,47 @@ func (c *Client) say(ctx context.Context, id, how string, input []message.Block)
 }
 
 // eventsPage is how many events are asked for at a time.
-const eventsPage = 5000
+const eventsPage = 1000
 
-// Events gives the stored events of a run with numbers above after, without
-// waiting for more.
+// Replay yields the stored events of a run with numbers above after, without
+// waiting for more. It asks for a page at a time: what it holds does not grow with
+// the run. An error is the last thing it yields.
+func (c *Client) Replay(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for after := after; ; { // it may be ranged over again
+			var page struct {
+				Events  []event.Event `json:"events"`
+				LastSeq int64         `json:"last_seq"`
+				More    bool          `json:"more"`
+			}
+			q := url.Values{"stream": {"false"}, "limit": {strconv.Itoa(eventsPage)}, "after": {strconv.FormatInt(after, 10)}}
+			if err := c.call(ctx, &page, http.MethodGet, nil, q, "runs", id, "events"); err != nil {
+				yield(event.Event{}, err)
+				return
+			}
+			for _, ev := range page.Events {
+				if !yield(ev, nil) {
+					return
+				}
+			}
+			if !page.More || page.LastSeq <= after { // a server that gives no progress is not asked for ever
+				return
+			}
+			after = page.LastSeq
+		}
+	}
+}
+
+// Events is Replay in a list: all of it is in memory.
 func (c *Client) Events(ctx context.Context, id string, after int64) ([]event.Event, error) {
 	var all []event.Event
-	for {
-		var page struct {
-			Events  []event.Event `json:"events"`
-			LastSeq int64         `json:"last_seq"`
-			More    bool          `json:"more"`
-		}
-		q := url.Values{"stream": {"false"}, "limit": {strconv.Itoa(eventsPage)}, "after": {strconv.FormatInt(after, 10)}}
-		if err := c.call(ctx, &page, http.MethodGet, nil, q, "runs", id, "events"); err != nil {
+	for ev, err := range c.Replay(ctx, id, after) {
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, page.Events...)
-		if !page.More || page.LastSeq <= after { // a server that gives no progress is not asked for ever
-			return all, nil
-		}
-		after = page.LastSeq
+		all = append(all, ev)
 	}
+	return all, nil
 }
 
 // Answer answers an interrupt and gives it back. A second answer is a conflict.

@@ -184,9 +184,11 @@ func root(ctx context.Context, p place, interrupt string) (run string, last int6
 	if err != nil {
 		return "", 0, err
 	}
-	events, err := p.Events(ctx, r.RootID, 0)
-	if len(events) > 0 {
-		last = events[len(events)-1].Seq
+	for ev, err := range p.Replay(ctx, r.RootID, 0) {
+		if err != nil {
+			return "", 0, err
+		}
+		last = ev.Seq
 	}
-	return r.RootID, last, err
+	return r.RootID, last, nil
 }

@@ -27,7 +27,7 @@ const (
 type runs interface {
 	Run(ctx context.Context, id string) (*client.Run, error)
 	Runs(ctx context.Context, f client.RunFilter) ([]*client.Run, string, error)
-	Events(ctx context.Context, id string, after int64) ([]event.Event, error)
+	Replay(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error]
 	Watch(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error]
 	Cancel(ctx context.Context, id, reason string) (*client.Run, error)
 }

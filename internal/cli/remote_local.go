@@ -36,9 +36,9 @@ func (l *local) Runs(ctx context.Context, f client.RunFilter) ([]*client.Run, st
 	return out, cursor, nil
 }
 
-// Events implements runs.
-func (l *local) Events(ctx context.Context, id string, after int64) ([]event.Event, error) {
-	return l.rt.Events(ctx, id, after)
+// Replay implements runs.
+func (l *local) Replay(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
+	return l.rt.Replay(ctx, id, after)
 }
 
 // Watch implements runs.

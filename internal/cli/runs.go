@@ -82,14 +82,15 @@ func (a *app) showRun(ctx context.Context, p runs, id string) error {
 	if a.asJSON() {
 		return a.value(r)
 	}
-	events, err := p.Events(ctx, id, 0)
+	steps, err := trail(p.Replay(ctx, id, 0))
 	if err != nil {
 		return err
 	}
-	return a.describeRun(r, events)
+	return a.describeRun(r, steps)
 }
 
-func (a *app) describeRun(r *client.Run, events []event.Event) error {
+// describeRun tells everything about a run; steps is its trail.
+func (a *app) describeRun(r *client.Run, steps string) error {
 	profile := r.Profile
 	if r.ProfileVersion != "" {
 		profile += "@" + r.ProfileVersion
@@ -115,8 +116,8 @@ func (a *app) describeRun(r *client.Run, events []event.Event) error {
 	if err != nil {
 		return err
 	}
-	if text := trail(events); text != "" {
-		fmt.Fprintf(a.Out, "\nsteps\n%s", text)
+	if steps != "" {
+		fmt.Fprintf(a.Out, "\nsteps\n%s", steps)
 	}
 	for _, i := range r.Interrupts {
 		fmt.Fprintf(a.Out, "\nwaits for a person (%s): %s\n  agentd interrupts answer %s %s%s\n", i.Kind, shorten(i.Prompt, 300), i.ID, answers(i.Kind), a.where())
@@ -176,13 +177,15 @@ func (a *app) showEvents(ctx context.Context, p place, id string, after int64, f
 		}
 		return nil
 	}
-	events, err := p.Events(ctx, id, after)
-	for _, ev := range events {
+	for ev, err := range p.Replay(ctx, id, after) {
+		if err != nil {
+			return err
+		}
 		if err := a.showEvent(ev); err != nil {
 			return err
 		}
 	}
-	return err
+	return nil
 }
 
 func (a *app) showEvent(ev event.Event) error {

@@ -133,6 +133,7 @@ type Engine struct {
 	waiters map[Ref][]chan struct{}
 	closed  bool
 	slots   slots
+	page    int // replayPage, or less in tests
 	// broken is why the store does not take commits, or nil.
 	broken atomic.Pointer[error]
 }
@@ -175,7 +176,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.AbandonAfter = time.Second
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
+	return &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, page: replayPage, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
 		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{}}, nil
 }
 

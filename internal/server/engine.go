@@ -50,8 +50,9 @@ type Journal interface {
 	// Watch yields the events above after, stored ones first, then those
 	// that come, until the terminal event. It yields an error at most once, last.
 	Watch(ctx context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error]
-	// Events gives the stored events above after, without waiting.
-	Events(ctx context.Context, ref engine.Ref, after int64) ([]event.Event, error)
+	// Replay yields the stored events above after, without waiting. It
+	// reads on as its reader does. It yields an error at most once, last.
+	Replay(ctx context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error]
 }
 
 // Sessions keeps conversations.

@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"agentd/event"
 	"agentd/fault"
@@ -39,6 +40,8 @@ type fake struct {
 	arrived   *sync.Cond
 	steered   []string
 	panics    bool
+	// replayed counts the stored events that were read.
+	replayed atomic.Int64
 }
 
 type fakeRun struct {
@@ -374,20 +377,25 @@ func (e *fake) Watch(ctx context.Context, ref engine.Ref, after int64) iter.Seq2
 	}
 }
 
-func (e *fake) Events(_ context.Context, ref engine.Ref, after int64) ([]event.Event, error) {
-	r, err := e.run(ref.ID)
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var out []event.Event
-	for _, ev := range r.events {
-		if ev, ok := event.After(ev, after); ok {
-			out = append(out, ev)
+func (e *fake) Replay(_ context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		r, err := e.run(ref.ID)
+		if err != nil {
+			yield(event.Event{}, err)
+			return
+		}
+		r.mu.Lock()
+		events := slices.Clone(r.events)
+		r.mu.Unlock()
+		for _, ev := range events {
+			if ev, ok := event.After(ev, after); ok {
+				e.replayed.Add(1)
+				if !yield(ev, nil) {
+					return
+				}
+			}
 		}
 	}
-	return out, nil
 }
 
 func (e *fake) CreateSession(_ context.Context, _, title string, metadata json.RawMessage) (*engine.SessionView, error) {

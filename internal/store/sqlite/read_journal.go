@@ -11,7 +11,15 @@ import (
 	"agentd/internal/store"
 )
 
-// Events implements store.JournalReader.
+// journalChunk is how many rows of the journal are in memory at a time while
+// events are read: a row is as large as a commit was.
+const journalChunk = 64
+
+// errEnough ends the reading of rows.
+var errEnough = errors.New("enough")
+
+// Events implements store.JournalReader. What it holds in memory is a chunk of
+// the journal and its answer, however long the run is.
 func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, limit int) ([]*store.Event, error) {
 	var out []*store.Event
 	full := func() bool { return limit > 0 && len(out) >= limit }
@@ -20,17 +28,24 @@ func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, l
 		if err != nil {
 			return err
 		}
-		// A row has at least one event, so limit rows are enough.
-		return s.journalRows(ctx, c, "WHERE run = ? AND last_seq > ? ORDER BY last_seq LIMIT ?", func(b []byte) error {
-			return decode(runID, b, func(e *store.Event) bool {
-				if e.Seq > after && !full() {
-					out = append(out, e)
+		for last := after; ; {
+			n, err := s.journalRows(ctx, c, "WHERE run = ? AND last_seq > ? ORDER BY last_seq LIMIT ?", func(seq int64, b []byte) error {
+				if last = seq; full() {
+					return errEnough
 				}
-				return !full()
-			}, nil)
-		}, k, after, limitOr(limit, -1))
+				return decode(runID, b, func(e *store.Event) bool {
+					if e.Seq > after {
+						out = append(out, e)
+					}
+					return !full()
+				}, nil)
+			}, k, last, journalChunk)
+			if err != nil || n < journalChunk {
+				return err
+			}
+		}
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnough) {
 		return nil, s.damaged("events of run "+runID, err)
 	}
 	return out, nil
@@ -44,9 +59,10 @@ func (s *Store) Trace(ctx context.Context, tenant, runID string) ([]*store.Trace
 		if err != nil {
 			return err
 		}
-		return s.journalRows(ctx, c, "WHERE run = ? ORDER BY key", func(b []byte) error {
+		_, err = s.journalRows(ctx, c, "WHERE run = ? ORDER BY key", func(_ int64, b []byte) error {
 			return decode(runID, b, nil, func(t *store.Trace) { out = append(out, t) })
 		}, k)
+		return err
 	})
 	if err != nil {
 		return nil, s.damaged("trace of run "+runID, err)
@@ -54,20 +70,20 @@ func (s *Store) Trace(ctx context.Context, tenant, runID string) ([]*store.Trace
 	return out, nil
 }
 
-// journalRows calls each with the content of every row of the journal that
-// where selects.
-func (s *Store) journalRows(ctx context.Context, c *conn, where string, each func([]byte) error, args ...any) error {
+// journalRows calls each with the last number and the content of every row of the
+// journal that where selects, and gives how many these are.
+func (s *Store) journalRows(ctx context.Context, c *conn, where string, each func(lastSeq int64, content []byte) error, args ...any) (n int, err error) {
 	type packed struct {
-		entry, n int64
-		body     []byte
+		entry, n, seq int64
+		body          []byte
 	}
 	var rows []packed
-	err := c.query(ctx, "SELECT entry, entries, body FROM journal "+where, func(r row) error {
-		rows = append(rows, packed{r.int(0), r.int(1), r.blob(2)})
+	err = c.query(ctx, "SELECT entry, entries, body, last_seq FROM journal "+where, func(r row) error {
+		rows = append(rows, packed{r.int(0), r.int(1), r.int(3), r.blob(2)})
 		return nil
 	}, args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var dict [][]byte
 	for _, p := range rows {
@@ -77,21 +93,21 @@ func (s *Store) journalRows(ctx context.Context, c *conn, where string, each fun
 				dict = append(dict, r.blob(0))
 				return nil
 			}, p.entry, p.entry+p.n); err != nil {
-				return err
+				return 0, err
 			}
 			if int64(len(dict)) != p.n {
-				return errPacked
+				return 0, errPacked
 			}
 		}
 		b, err := s.codec.unpack(p.body, dict...)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		if err := each(b); err != nil {
-			return err
+		if err := each(p.seq, b); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return len(rows), nil
 }
 
 // damaged names what could not be read, where the value itself is at fault.

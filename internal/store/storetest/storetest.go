@@ -44,6 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"PathRefusesGap", testPathGap},
 		{"LeafMustExist", testLeaf},
 		{"EventsAfterAndLimit", testEvents},
+		{"EventsPageByPage", testEventPages},
 		{"EventsOfSeveralRunsInOneTx", testEventsOfSeveralRuns},
 		{"TraceKeepsOrder", testTrace},
 		{"InputsQueue", testInputs},
