@@ -2,7 +2,6 @@ package agentd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -83,6 +82,8 @@ type (
 	Interrupt = engine.InterruptView
 	// AnswerRequest answers an interrupt.
 	AnswerRequest = engine.AnswerRequest
+	// SessionRequest creates a session.
+	SessionRequest = engine.SessionRequest
 	// Session is one conversation.
 	Session = engine.SessionView
 	// Entry is one entry of a session.
@@ -259,12 +260,14 @@ func (rt *Runtime) Interrupt(ctx context.Context, id string) (*Interrupt, error)
 	return rt.engine.Interrupt(ctx, rt.ref(id))
 }
 
-// CreateSession makes an empty session.
-func (rt *Runtime) CreateSession(ctx context.Context, title string, metadata json.RawMessage) (*Session, error) {
+// CreateSession makes an empty session. A repetition under the same idempotency
+// key gives the first one.
+func (rt *Runtime) CreateSession(ctx context.Context, req SessionRequest) (*Session, error) {
 	if err := rt.writable("CreateSession"); err != nil {
 		return nil, err
 	}
-	return rt.engine.CreateSession(ctx, rt.tenant, title, metadata)
+	req.Tenant = rt.tenant
+	return rt.engine.CreateSession(ctx, req)
 }
 
 // Session gives a session.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
@@ -17,18 +16,23 @@ import (
 // Start accepts a run; it is durable when Start returns. Of the run it gives the
 // ids and the status, [Client.Run] gives the rest.
 func (c *Client) Start(ctx context.Context, req StartRequest) (*Run, error) {
-	hr, err := c.request(ctx, http.MethodPost, &req, nil, "runs")
-	if err != nil {
-		return nil, err
-	}
-	if req.IdempotencyKey != "" {
-		hr.Header.Set("Idempotency-Key", req.IdempotencyKey)
-	}
 	var r Run
-	if err := c.do(hr, &r); err != nil {
+	if err := c.create(ctx, &r, req.IdempotencyKey, &req, "runs"); err != nil {
 		return nil, err
 	}
 	return &r, nil
+}
+
+// create sends what makes something, with its idempotency key.
+func (c *Client) create(ctx context.Context, into any, key string, body any, path string) error {
+	hr, err := c.request(ctx, http.MethodPost, body, nil, path)
+	if err != nil {
+		return err
+	}
+	if key != "" {
+		hr.Header.Set("Idempotency-Key", key)
+	}
+	return c.do(hr, into)
 }
 
 // Run gives a run.
@@ -173,14 +177,10 @@ func (c *Client) Interrupts(ctx context.Context, status, cursor string, limit in
 	return out.Interrupts, out.Cursor, err
 }
 
-// CreateSession makes an empty session. metadata is a JSON object or nil.
-func (c *Client) CreateSession(ctx context.Context, title string, metadata json.RawMessage) (*Session, error) {
+// CreateSession makes an empty session. With an IdempotencyKey it can be repeated.
+func (c *Client) CreateSession(ctx context.Context, req SessionRequest) (*Session, error) {
 	var s Session
-	body := struct {
-		Title    string          `json:"title,omitempty"`
-		Metadata json.RawMessage `json:"metadata,omitempty"`
-	}{title, metadata}
-	if err := c.call(ctx, &s, http.MethodPost, body, nil, "sessions"); err != nil {
+	if err := c.create(ctx, &s, req.IdempotencyKey, &req, "sessions"); err != nil {
 		return nil, err
 	}
 	return &s, nil

@@ -122,7 +122,7 @@ func TestListsAndSessions(t *testing.T) {
 	if runs, _, err := c.Runs(ctx, client.RunFilter{SessionID: "ses_none"}); err != nil || len(runs) != 0 {
 		t.Errorf("runs of no session: %v, %v", runs, err)
 	}
-	s, err := c.CreateSession(ctx, "A title", json.RawMessage(`{"a":1}`))
+	s, err := c.CreateSession(ctx, client.SessionRequest{Title: "A title", Metadata: json.RawMessage(`{"a":1}`)})
 	if err != nil || s.Title != "A title" {
 		t.Fatal(s, err)
 	}
@@ -254,7 +254,7 @@ func TestErrorsOfTheServer(t *testing.T) {
 	for _, err := range c.Watch(ctx, "run_none", 0) {
 		isKind(t, err, fault.NotFound)
 	}
-	_, err = c.CreateSession(ctx, "", json.RawMessage(`{"broken`))
+	_, err = c.CreateSession(ctx, client.SessionRequest{Metadata: json.RawMessage(`{"broken`)})
 	isKind(t, err, fault.Invalid)
 	ended, stop := context.WithCancel(ctx)
 	stop()
@@ -384,7 +384,7 @@ func TestReadOnlyRuntime(t *testing.T) {
 		"FollowUp":      func() error { return ro.FollowUp(ctx, r.ID, agentd.Text("x")) },
 		"Cancel":        func() error { _, err := ro.Cancel(ctx, r.ID, ""); return err },
 		"Answer":        func() error { _, err := ro.Answer(ctx, agentd.AnswerRequest{Run: r.ID}); return err },
-		"CreateSession": func() error { _, err := ro.CreateSession(ctx, "", nil); return err },
+		"CreateSession": func() error { _, err := ro.CreateSession(ctx, agentd.SessionRequest{}); return err },
 		"DeleteSession": func() error { return ro.DeleteSession(ctx, r.SessionID) },
 	} {
 		if f := isKind(t, f(), fault.Unsupported); f.Op != "agentd."+name || f.Hint == "" {

@@ -124,6 +124,15 @@ type StartRequest struct {
 	IdempotencyKey string `json:"-"`
 }
 
+// SessionRequest creates a session; every field may be empty.
+type SessionRequest struct {
+	Title string `json:"title,omitempty"`
+	// Metadata is a JSON object that comes back with the session.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// IdempotencyKey makes a repetition return the first session.
+	IdempotencyKey string `json:"-"`
+}
+
 // Budget lowers a profile's limits for one run. Zero changes nothing.
 type Budget struct {
 	MaxSteps          int `json:"max_steps,omitempty"`

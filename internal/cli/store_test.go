@@ -98,7 +98,7 @@ func TestLimits(t *testing.T) {
 	b := newBench(t)
 	rt := b.open()
 	for range 5 {
-		if _, err := rt.CreateSession(t.Context(), "A\x1b[2J title", nil); err != nil {
+		if _, err := rt.CreateSession(t.Context(), agentd.SessionRequest{Title: "A\x1b[2J title"}); err != nil {
 			t.Fatal(err)
 		}
 	}

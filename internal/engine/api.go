@@ -145,6 +145,17 @@ type AnswerRequest struct {
 	By     string
 }
 
+// SessionRequest creates a session; every field may be empty.
+type SessionRequest struct {
+	Tenant string `json:"-"`
+	Title  string `json:"title,omitempty"`
+	// Metadata is a JSON object that comes back with the session.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// IdempotencyKey makes a repetition return the first session. A different
+	// request under the same key is a conflict. Keys of runs are others.
+	IdempotencyKey string `json:"-"`
+}
+
 // SessionView is a session as clients see it.
 type SessionView struct {
 	ID        string          `json:"session_id"`

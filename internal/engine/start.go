@@ -212,8 +212,18 @@ func (req *StartRequest) hash() string {
 	if err != nil {
 		return ""
 	}
+	return requestHash(raw)
+}
+
+func requestHash(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:16])
+}
+
+// keyTaken is the error of another request under a used key, which did something.
+func keyTaken(did string) error {
+	return &fault.Error{Kind: fault.Conflict, Field: "Idempotency-Key", Err: errors.New("the key was used for another request, which " + did),
+		Hint: "Use a new key for a new request."}
 }
 
 func (e *Engine) startFailed(ctx context.Context, tenant string, err error) (*Run, error) {
@@ -222,9 +232,7 @@ func (e *Engine) startFailed(ctx context.Context, tenant string, err error) (*Ru
 	case errors.As(err, &exists) && exists.SameRequest:
 		return e.Get(ctx, Ref{tenant, exists.RunID})
 	case errors.As(err, &exists):
-		return nil, &fault.Error{Kind: fault.Conflict, Field: "Idempotency-Key",
-			Err:  fmt.Errorf("the key was used for another request, which started run %s", exists.RunID),
-			Hint: "Use a new key for a new request."}
+		return nil, keyTaken("started run " + exists.RunID)
 	}
 	return nil, internal("engine.Start", err)
 }

@@ -130,14 +130,32 @@ func (e *Engine) message(ctx context.Context, tenant, ses, entry string) (*messa
 	return &m, nil
 }
 
-// CreateSession makes an empty session.
-func (e *Engine) CreateSession(ctx context.Context, tenant, name string, metadata json.RawMessage) (*SessionView, error) {
-	now := e.now()
-	ses := &store.Session{ID: "ses_" + e.cfg.NewID(), Title: name, Metadata: metadata, Created: now, Updated: now}
-	if err := e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: tenant, NewSessions: []*store.Session{ses}}); err != nil {
-		return nil, internal("engine.CreateSession", err)
+// CreateSession makes an empty session. A repetition under the same idempotency
+// key gives the first one, as it is by then.
+func (e *Engine) CreateSession(ctx context.Context, req SessionRequest) (*SessionView, error) {
+	if req.Tenant == "" {
+		req.Tenant = store.DefaultTenant
 	}
-	return sessionView(ses), nil
+	raw, err := json.Marshal(req)
+	if err != nil {
+		return nil, &fault.Error{Op: "engine.CreateSession", Kind: fault.Invalid, Field: "metadata", Err: errors.New("it is not JSON")}
+	}
+	now := e.now()
+	ses := &store.Session{ID: "ses_" + e.cfg.NewID(), Title: req.Title, Metadata: req.Metadata, Created: now, Updated: now}
+	if req.IdempotencyKey != "" {
+		ses.IdempotencyKey, ses.RequestHash = req.IdempotencyKey, requestHash(raw)
+	}
+	err = e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: req.Tenant, NewSessions: []*store.Session{ses}})
+	var exists *store.ExistsError
+	switch {
+	case err == nil:
+		return sessionView(ses), nil
+	case errors.As(err, &exists) && exists.SameRequest:
+		return e.Session(ctx, Ref{req.Tenant, exists.SessionID})
+	case errors.As(err, &exists):
+		return nil, keyTaken("created session " + exists.SessionID)
+	}
+	return nil, internal("engine.CreateSession", err)
 }
 
 // Append writes a message into a session that no run is active in, and gives its

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 
 	"agentd/event"
@@ -57,7 +56,8 @@ type Journal interface {
 
 // Sessions keeps conversations.
 type Sessions interface {
-	CreateSession(ctx context.Context, tenant, title string, metadata json.RawMessage) (*engine.SessionView, error)
+	// CreateSession is idempotent for requests with a key, like Start.
+	CreateSession(ctx context.Context, req engine.SessionRequest) (*engine.SessionView, error)
 	Session(ctx context.Context, ref engine.Ref) (*engine.SessionView, error)
 	Sessions(ctx context.Context, tenant, cursor string, limit int) ([]*engine.SessionView, string, error)
 	DeleteSession(ctx context.Context, ref engine.Ref) error

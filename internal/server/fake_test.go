@@ -36,6 +36,7 @@ type fake struct {
 	notReady     error
 	// started and cancelled tell tests what happened.
 	started   []engine.StartRequest
+	created   []engine.SessionRequest
 	cancelled chan string
 	arrived   *sync.Cond
 	steered   []string
@@ -398,10 +399,11 @@ func (e *fake) Replay(_ context.Context, ref engine.Ref, after int64) iter.Seq2[
 	}
 }
 
-func (e *fake) CreateSession(_ context.Context, _, title string, metadata json.RawMessage) (*engine.SessionView, error) {
+func (e *fake) CreateSession(_ context.Context, req engine.SessionRequest) (*engine.SessionView, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := &engine.SessionView{ID: fmt.Sprintf("s%d", len(e.sessions)+1), Title: title, Metadata: metadata, CreatedAt: stamp, UpdatedAt: stamp}
+	e.created = append(e.created, req)
+	s := &engine.SessionView{ID: fmt.Sprintf("s%d", len(e.sessions)+1), Title: req.Title, Metadata: req.Metadata, CreatedAt: stamp, UpdatedAt: stamp}
 	e.sessions[s.ID] = s
 	return s, nil
 }

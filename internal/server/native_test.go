@@ -112,7 +112,13 @@ func TestSessions(t *testing.T) {
 	if r := a.do("POST", "/sessions", ``); r.status != 201 || r.header.Get("Location") != "/sessions/s1" {
 		t.Errorf("%d %v", r.status, r.header)
 	}
-	a.do("POST", "/sessions", `{"title":"plans","metadata":{"a":1}}`)
+	a.do("POST", "/sessions", `{"title":"plans","metadata":{"a":1}}`, "Idempotency-Key: k1")
+	if got := a.e.created[1]; got.Tenant != "default" || got.IdempotencyKey != "k1" || got.Title != "plans" || string(got.Metadata) != `{"a":1}` {
+		t.Errorf("%+v", got)
+	}
+	if _, _, _, field := a.do("POST", "/sessions", `{}`, "Idempotency-Key: "+strings.Repeat("x", 256)).error(t); field != "Idempotency-Key" {
+		t.Errorf("field %q", field)
+	}
 	if r := a.do("GET", "/sessions?limit=1", "").json(t); len(r["sessions"].([]any)) != 1 || r["cursor"] != "s1" {
 		t.Errorf("%v", r)
 	}

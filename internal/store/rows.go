@@ -16,6 +16,11 @@ type Session struct {
 	Metadata json.RawMessage
 	Created  int64
 	Updated  int64
+
+	// IdempotencyKey is unique per tenant where it is not empty. RequestHash
+	// tells an honest repetition from a different request under the same key.
+	IdempotencyKey string
+	RequestHash    string
 }
 
 // Entry is one node of a session's tree. The parent may be written later than

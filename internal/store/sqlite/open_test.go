@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -246,6 +247,35 @@ func TestMigrations(t *testing.T) {
 	if _, err := s.writer.get("SELECT count(*) FROM later", []any{&n}); err != nil || n != 1 {
 		t.Fatalf("the migration ran %d times (%v)", n, err)
 	}
+}
+
+// A store of the first version is brought up to date with what is in it.
+func TestMigrationFromTheFirstVersion(t *testing.T) {
+	ms, err := loadMigrations(migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.db")
+	c, err := openConn(dsn(path, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := applyMigrations(c, ms[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.script(`INSERT INTO tenants (key, id) VALUES (1, 'default');
+		INSERT INTO sessions (tenant, id, created, minute, updated, title) VALUES (1, 's', 5, 0, 6, 'old');`); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, path, nil)
+	got, err := s.Session(t.Context(), store.DefaultTenant, "s")
+	if err != nil || !reflect.DeepEqual(got, &store.Session{ID: "s", Title: "old", Created: 5, Updated: 6}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	commit(t, s, &store.Tx{Tenant: store.DefaultTenant, NewSessions: []*store.Session{{ID: "t", IdempotencyKey: "k"}, {ID: "u"}}})
 }
 
 func TestMigrationFilesAreNumbered(t *testing.T) {

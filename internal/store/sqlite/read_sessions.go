@@ -11,10 +11,11 @@ import (
 	"agentd/internal/store"
 )
 
-const sessionColumns = "SELECT id, title, leaf, metadata, created, updated, key FROM sessions"
+const sessionColumns = "SELECT id, title, leaf, metadata, created, updated, key, idempotency_key, request_hash FROM sessions"
 
 func sessionOf(r row) *store.Session {
-	return &store.Session{ID: r.text(0), Title: r.text(1), Leaf: r.text(2), Metadata: r.blob(3), Created: r.int(4), Updated: r.int(5)}
+	return &store.Session{ID: r.text(0), Title: r.text(1), Leaf: r.text(2), Metadata: r.blob(3), Created: r.int(4), Updated: r.int(5),
+		IdempotencyKey: r.text(7), RequestHash: r.text(8)}
 }
 
 // Session implements store.SessionReader.

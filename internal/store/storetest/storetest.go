@@ -35,6 +35,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"SessionBusyRaceHasOneWinner", testSessionBusyRace},
 		{"Idempotency", testIdempotency},
 		{"IdempotencyRaceHasOneWinner", testIdempotencyRace},
+		{"SessionIdempotency", testSessionIdempotency},
+		{"SessionIdempotencyRaceHasOneWinner", testSessionIdempotencyRace},
 		{"Unfinished", testUnfinished},
 		{"RunsFilterAndPages", testRunPages},
 		{"SessionsByUpdateAndPages", testSessionPages},
