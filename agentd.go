@@ -122,7 +122,8 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log, TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
-		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes)})
+		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
+		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes)})
 	if err != nil {
 		return nil, errors.Join(err, rt.agents.close(), st.Close())
 	}

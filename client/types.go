@@ -117,7 +117,12 @@ type StartRequest struct {
 	WhenBusy string `json:"when_busy,omitempty"`
 	// Context is free-form data that the prompt shows to the model.
 	Context json.RawMessage `json:"context,omitempty"`
-	Budget  *Budget         `json:"budget,omitempty"`
+	// Page is the page of the host application that is open: a JSON text or
+	// object. References are what the person attached: each a text, or an
+	// object with kind, id and anything else. The model is shown both.
+	Page       json.RawMessage   `json:"page,omitempty"`
+	References []json.RawMessage `json:"references,omitempty"`
+	Budget     *Budget           `json:"budget,omitempty"`
 	// Metadata is a JSON object that comes back with the run.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	// IdempotencyKey makes a repetition return the first run.

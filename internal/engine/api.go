@@ -44,8 +44,15 @@ type StartRequest struct {
 	Mode      string // Interactive (also ""), Autonomous
 	WhenBusy  WhenBusy
 	// Context is free-form data that the prompt shows to the model.
-	Context  json.RawMessage
-	Metadata json.RawMessage
+	Context json.RawMessage
+	// Page is the page of the host application that is open: a JSON text or
+	// object. References are what the person attached: each a text, or an
+	// object with kind, id and anything else. Both are shown to the model
+	// with the input, and kept with the run. (Requests without them have the
+	// hash that they always had.)
+	Page       json.RawMessage   `json:",omitempty"`
+	References []json.RawMessage `json:",omitempty"`
+	Metadata   json.RawMessage
 	// Overrides narrow the profile for this run.
 	Overrides Overrides
 	// IdempotencyKey makes a repetition return the first run. A different

@@ -107,6 +107,9 @@ type Config struct {
 	// larger one it gets the beginning, and the whole is stored as an
 	// artifact. 0 means 30 KiB.
 	MaxResultBytes int
+	// MaxPageBytes and MaxReferencesBytes bound what a request may give as its
+	// page and, all together, as its references; 0 means 16 KiB and 64 KiB.
+	MaxPageBytes, MaxReferencesBytes int
 	// AbandonAfter is how long a cancelled tool may take to end before it is
 	// abandoned; 0 means one second.
 	AbandonAfter time.Duration
@@ -171,6 +174,12 @@ func New(cfg Config) (*Engine, error) {
 	}
 	if cfg.MaxResultBytes <= 0 {
 		cfg.MaxResultBytes = 30 << 10
+	}
+	if cfg.MaxPageBytes <= 0 {
+		cfg.MaxPageBytes = 16 << 10
+	}
+	if cfg.MaxReferencesBytes <= 0 {
+		cfg.MaxReferencesBytes = 64 << 10
 	}
 	if cfg.AbandonAfter <= 0 {
 		cfg.AbandonAfter = time.Second

@@ -25,6 +25,9 @@ type spec struct {
 	// Prompt is the inputs that the run starts with.
 	Prompt    []string  `json:"prompt,omitempty"`
 	Overrides Overrides `json:"overrides"`
+	// Page and References are those of the request, for what reads them later.
+	Page       json.RawMessage   `json:"page,omitempty"`
+	References []json.RawMessage `json:"references,omitempty"`
 }
 
 // Start accepts a run. It is durable when Start returns, and is driven at once if
@@ -35,6 +38,9 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		return nil, fault.New(fault.Unavailable, "the engine is closing")
 	}
 	if err := req.validate(); err != nil {
+		return nil, err
+	}
+	if err := e.attached(&req); err != nil {
 		return nil, err
 	}
 	agent, err := e.cfg.Agents.Agent(ctx, req.Tenant, req.Profile)
@@ -142,7 +148,7 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 	now := e.now()
 	id := e.cfg.NewID()
 	tx := &store.Tx{Tenant: req.Tenant}
-	sp := spec{EntryBase: id, Overrides: req.Overrides}
+	sp := spec{EntryBase: id, Overrides: req.Overrides, Page: req.Page, References: req.References}
 	row := &store.Run{ID: "run_" + id, SessionID: req.SessionID, Profile: agent.Profile, Version: agent.Version, Mode: req.Mode,
 		IdempotencyKey: req.IdempotencyKey, RequestHash: req.hash(), Metadata: req.Metadata, Created: now,
 		RunUpdate: store.RunUpdate{Status: string(run.Queued)}}
@@ -160,11 +166,7 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 		return nil, nil, notFound("session", req.SessionID, err)
 	}
 	if len(req.Input) > 0 {
-		blocks := req.Input
-		if len(req.Context) > 0 {
-			blocks = append([]message.Block{message.Text("<context>\n" + string(req.Context) + "\n</context>")}, blocks...)
-		}
-		in, err := e.input(row.ID, "prompt", blocks, now)
+		in, err := e.input(row.ID, "prompt", req.blocks(), now)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -249,7 +251,7 @@ func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (*Run
 	case Reject:
 		return nil, busy(active)
 	case Steer:
-		switch err := e.Steer(ctx, ref, req.Input); {
+		switch err := e.Steer(ctx, ref, req.blocks()); {
 		case err == nil:
 			return e.Get(ctx, ref)
 		case fault.KindOf(err) != fault.Conflict && fault.KindOf(err) != fault.NotFound:

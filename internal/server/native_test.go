@@ -16,13 +16,14 @@ import (
 func TestRunLifecycle(t *testing.T) {
 	a := start(t, nil)
 	r := a.do("POST", "/runs", `{"profile":"echo@1.0.0","input":"hello there","mode":"autonomous","when_busy":"reject",
-		"context":{"page":"x"},"budget":{"max_steps":3,"max_tool_calls":4,"max_run_time_seconds":5,"max_output_tokens":6},"metadata":{"k":"v"}}`)
+		"context":{"page":"x"},"page":{"path":"/orders"},"references":["a",{"kind":"ticket","id":"7","title":"Printer","extra":1}],"budget":{"max_steps":3,"max_tool_calls":4,"max_run_time_seconds":5,"max_output_tokens":6},"metadata":{"k":"v"}}`)
 	if r.status != 201 || r.header.Get("Location") != "/runs/r1" || r.json(t)["session_id"] != "s1" {
 		t.Fatalf("%d %v %s", r.status, r.header, r.body)
 	}
 	got := a.e.lastStart()
 	if got.Tenant != "default" || got.Profile != "echo@1.0.0" || got.Mode != "autonomous" || got.WhenBusy != engine.Reject || got.Input[0].Text != "hello there" ||
-		string(got.Context) != `{"page":"x"}` || got.Overrides.MaxSteps != 3 || got.Overrides.MaxToolCalls != 4 || got.Overrides.MaxRunTimeSeconds != 5 || got.Overrides.MaxOutputTokens != 6 {
+		string(got.Context) != `{"page":"x"}` || got.Overrides.MaxSteps != 3 || got.Overrides.MaxToolCalls != 4 || got.Overrides.MaxRunTimeSeconds != 5 || got.Overrides.MaxOutputTokens != 6 ||
+		string(got.Page) != `{"path":"/orders"}` || len(got.References) != 2 || string(got.References[0]) != `"a"` || string(got.References[1]) != `{"kind":"ticket","id":"7","title":"Printer","extra":1}` {
 		t.Errorf("%+v", got)
 	}
 	a.do("GET", "/runs/r1/events", "") // waits for the end
@@ -213,6 +214,7 @@ func TestBadRequests(t *testing.T) {
 		{"mode", "POST", "/runs", `{"input":"x","mode":"batch"}`, "mode", "batch"},
 		{"when_busy", "POST", "/runs", `{"input":"x","when_busy":"rollback"}`, "when_busy", "rollback"},
 		{"metadata", "POST", "/runs", `{"input":"x","metadata":[1]}`, "metadata", "object"},
+		{"references", "POST", "/runs", `{"input":"x","references":"y"}`, "references", "must be a list"},
 		{"steer nothing", "POST", "/runs/r1/steer", `{}`, "input", "missing"},
 		{"follow up nothing", "POST", "/runs/r1/follow_up", `{"input":""}`, "input", "empty"},
 		{"cancel with more", "POST", "/runs/r1/cancel", `{"force":true}`, "force", "unknown"},

@@ -31,8 +31,11 @@ type startBody struct {
 	Mode      string          `json:"mode"`
 	WhenBusy  string          `json:"when_busy"`
 	Context   json.RawMessage `json:"context"`
-	Budget    *budget         `json:"budget"`
-	Metadata  json.RawMessage `json:"metadata"`
+	// Page and References are the engine's to check.
+	Page       json.RawMessage   `json:"page"`
+	References []json.RawMessage `json:"references"`
+	Budget     *budget           `json:"budget"`
+	Metadata   json.RawMessage   `json:"metadata"`
 }
 
 // budget narrows a profile's limits. Zero changes nothing.
@@ -64,7 +67,7 @@ func decodeStart(raw []byte) (engine.StartRequest, error) {
 		return req, err
 	}
 	req = engine.StartRequest{Profile: b.Profile, Input: input, SessionID: b.SessionID, Mode: b.Mode,
-		WhenBusy: engine.WhenBusy(b.WhenBusy), Context: given(b.Context), Metadata: given(b.Metadata)}
+		WhenBusy: engine.WhenBusy(b.WhenBusy), Context: given(b.Context), Page: given(b.Page), References: b.References, Metadata: given(b.Metadata)}
 	if b.Budget != nil {
 		for _, l := range []struct {
 			name  string
