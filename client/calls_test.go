@@ -29,6 +29,9 @@ func TestTypesAreTheServers(t *testing.T) {
 		reflect.TypeFor[engine.SessionView]():   reflect.TypeFor[client.Session](),
 		reflect.TypeFor[engine.EntryView]():     reflect.TypeFor[client.Entry](),
 		reflect.TypeFor[engine.ProfileView]():   reflect.TypeFor[client.Profile](),
+		reflect.TypeFor[engine.Budget]():        reflect.TypeFor[client.RunBudget](),
+		reflect.TypeFor[engine.BudgetLimits]():  reflect.TypeFor[client.Budget](),
+		reflect.TypeFor[engine.BudgetUsed]():    reflect.TypeFor[client.BudgetUsed](),
 	}
 	name := func(t reflect.Type) string {
 		prefix := ""
@@ -74,6 +77,9 @@ func TestRunToItsEnd(t *testing.T) {
 	}
 	if string(got.Metadata) != `{"ticket":7}` {
 		t.Errorf("metadata %s", got.Metadata)
+	}
+	if b := got.Budget; b == nil || b.Limits != (client.Budget{MaxSteps: 9}) || b.Used.Steps != got.Steps || b.Used.ToolCalls == 0 {
+		t.Errorf("budget %+v", b)
 	}
 	stored, err := rt.Events(ctx, r.ID, 0)
 	if err != nil || flat(t, stored) != flat(t, events) {

@@ -31,6 +31,8 @@ type Run struct {
 	Output         string        `json:"output,omitempty"` // lists leave it out
 	Steps          int           `json:"steps"`
 	Usage          message.Usage `json:"usage"`
+	// Budget is there if the request gave one; lists leave it out.
+	Budget *RunBudget `json:"budget,omitempty"`
 	// Interrupts are the open ones; lists leave them out.
 	Interrupts []*Interrupt `json:"interrupts,omitempty"`
 	// ToolCalls are for the caller to perform, if StopReason is
@@ -143,7 +145,25 @@ type Budget struct {
 	MaxSteps          int `json:"max_steps,omitempty"`
 	MaxToolCalls      int `json:"max_tool_calls,omitempty"`
 	MaxRunTimeSeconds int `json:"max_run_time_seconds,omitempty"`
-	MaxOutputTokens   int `json:"max_output_tokens,omitempty"`
+	// MaxOutputTokens bounds each reply.
+	MaxOutputTokens int `json:"max_output_tokens,omitempty"`
+}
+
+// RunBudget is what a request allowed its run, and what of it is used.
+type RunBudget struct {
+	Limits Budget     `json:"limits"`
+	Used   BudgetUsed `json:"used"`
+}
+
+// BudgetUsed is what counts against the limits of a budget.
+type BudgetUsed struct {
+	// Steps are those since the last message of a person.
+	Steps int `json:"steps"`
+	// ToolCalls includes those that were refused.
+	ToolCalls int `json:"tool_calls"`
+	// RunTimeSeconds leaves waits for people out. 0 where the run has no
+	// clock, or has not started.
+	RunTimeSeconds float64 `json:"run_time_seconds,omitempty"`
 }
 
 // AnswerRequest answers an interrupt: by its id, or the only open one of a run.

@@ -124,8 +124,12 @@ func runOf(r *agentd.Run, err error) (*client.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client.Run{ID: r.ID, SessionID: r.SessionID, RootID: r.RootID, ParentID: r.ParentID, Profile: r.Profile,
+	out := &client.Run{ID: r.ID, SessionID: r.SessionID, RootID: r.RootID, ParentID: r.ParentID, Profile: r.Profile,
 		ProfileVersion: r.ProfileVersion, Mode: r.Mode, Status: r.Status, StopReason: r.StopReason, Output: r.Output, Steps: r.Steps,
 		Usage: r.Usage, Interrupts: interruptsOf(r.Interrupts), ToolCalls: r.ToolCalls, Error: r.Error, Metadata: r.Metadata,
-		CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt, LastSeq: r.LastSeq}, nil
+		CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt, LastSeq: r.LastSeq}
+	if b := r.Budget; b != nil {
+		out.Budget = &client.RunBudget{Limits: client.Budget(b.Limits), Used: client.BudgetUsed(b.Used)}
+	}
+	return out, nil
 }

@@ -111,7 +111,7 @@ func (a *app) describeRun(r *client.Run, steps string) error {
 		}
 	}
 	err := facts(a.Out, "run", r.ID, "session", r.SessionID, "parent", r.ParentID, "profile", profile, "mode", r.Mode, "status", status,
-		"created", second(r.CreatedAt), "started", second(r.StartedAt), "ended", ended, "usage", usage(&r.Usage, r.Steps),
+		"created", second(r.CreatedAt), "started", second(r.StartedAt), "ended", ended, "usage", usage(&r.Usage, r.Steps), "budget", budget(r.Budget),
 		"metadata", shorten(string(r.Metadata), 500), "error", problem)
 	if err != nil {
 		return err
@@ -142,6 +142,28 @@ func usage(u *message.Usage, steps int) string {
 		s += ", $" + u.Cost.Total.String()
 	}
 	return s
+}
+
+// budget says in a line what of a budget is used.
+func budget(b *client.RunBudget) string {
+	if b == nil {
+		return ""
+	}
+	var parts []string
+	for _, l := range []struct {
+		limit int
+		used  float64
+		what  string
+	}{{b.Limits.MaxSteps, float64(b.Used.Steps), "steps"}, {b.Limits.MaxToolCalls, float64(b.Used.ToolCalls), "tool calls"},
+		{b.Limits.MaxRunTimeSeconds, b.Used.RunTimeSeconds, "seconds"}} {
+		if l.limit > 0 {
+			parts = append(parts, fmt.Sprintf("%g of %d %s", l.used, l.limit, l.what))
+		}
+	}
+	if n := b.Limits.MaxOutputTokens; n > 0 {
+		parts = append(parts, fmt.Sprintf("at most %d output tokens a reply", n))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (a *app) runsEvents() *cobra.Command {

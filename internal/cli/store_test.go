@@ -114,6 +114,22 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+func TestBudgetIsShown(t *testing.T) {
+	b := newBench(t)
+	rt := b.open()
+	r, err := rt.Start(t.Context(), agentd.StartRequest{Profile: "talk", Input: agentd.Text("x"), Overrides: agentd.Overrides{MaxSteps: 9, MaxOutputTokens: 70}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rt.Wait(t.Context(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.here("runs", "show", r.ID).exits(0).says("budget   2 of 9 steps, at most 70 output tokens a reply\n")
+	if got := lines[client.Run](b.here("runs", "show", r.ID, "--json").exits(0))[0].Budget; got == nil || got.Limits.MaxSteps != 9 || got.Used.Steps != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // stuck leaves a run in the store that was under way when its process ended.
 func (b *bench) stuck() *agentd.Run {
 	b.t.Helper()

@@ -106,6 +106,7 @@ type Run struct {
 	Output         string           `json:"output,omitempty"`
 	Steps          int              `json:"steps"`
 	Usage          message.Usage    `json:"usage"`
+	Budget         *Budget          `json:"budget,omitempty"` // if the request gave one; lists leave it out
 	Interrupts     []*InterruptView `json:"interrupts,omitempty"`
 	ToolCalls      []message.Block  `json:"tool_calls,omitempty"` // client tool calls, when the run ended for them
 	Error          *event.Error     `json:"error,omitempty"`

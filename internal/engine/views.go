@@ -95,9 +95,10 @@ func summary(row *store.Run) *Run {
 	return r
 }
 
-// view is a run with its output and its open interrupts.
+// view is a run with its output, its budget and its open interrupts.
 func (e *Engine) view(ctx context.Context, tenant string, row *store.Run) (*Run, error) {
 	r := summary(row)
+	r.Budget = e.budget(row)
 	if row.OutputEntry != "" {
 		m, err := e.message(ctx, tenant, row.SessionID, row.OutputEntry)
 		if err != nil {

@@ -196,6 +196,9 @@ func (e *fake) startLocked(req engine.StartRequest, session string, p engine.Pro
 	if req.Mode != "" {
 		r.view.Mode = req.Mode
 	}
+	if n := req.Overrides.MaxSteps; n > 0 {
+		r.view.Budget = &engine.Budget{Limits: engine.BudgetLimits{MaxSteps: n}, Used: engine.BudgetUsed{Steps: 1, RunTimeSeconds: 0.5}}
+	}
 	e.runs[id] = r
 	e.order = append(e.order, id)
 	e.arrived.Broadcast()

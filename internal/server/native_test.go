@@ -31,6 +31,9 @@ func TestRunLifecycle(t *testing.T) {
 	if run["status"] != "completed" || run["output"] != "hello there" || run["profile_version"] != "1.0.0" {
 		t.Errorf("%v", run)
 	}
+	if b, _ := json.Marshal(run["budget"]); string(b) != `{"limits":{"max_steps":3},"used":{"run_time_seconds":0.5,"steps":1,"tool_calls":0}}` {
+		t.Errorf("%s", b)
+	}
 	if r := a.do("POST", "/runs/r1/cancel", ""); r.status != 409 {
 		t.Errorf("cancelling an ended run: %d", r.status)
 	}
@@ -196,7 +199,9 @@ func TestBadRequests(t *testing.T) {
 		{"unknown field", "POST", "/runs", `{"input":"x","promt":"y"}`, "promt", "line 1, column 20"},
 		{"other case", "POST", "/runs", `{"Input":"x"}`, "Input", "unknown"},
 		{"repeated field", "POST", "/runs", `{"input":"x","input":"y"}`, "input", "twice"},
-		{"unknown nested field", "POST", "/runs", `{"input":"x","budget":{"max_step":1}}`, "max_step", "unknown"},
+		{"unknown nested field", "POST", "/runs", `{"input":"x","budget":{"max_step":1}}`, "budget.max_step", "unknown"},
+		{"a limit that nothing enforces", "POST", "/runs", `{"input":"x","budget":{"max_steps":1,"max_cost_usd":0.5}}`, "budget.max_cost_usd", "not be enforced"},
+		{"a limit in another case", "POST", "/runs", `{"input":"x","budget":{"MAX_STEPS":1}}`, "budget.MAX_STEPS", "not be enforced"},
 		{"wrong type", "POST", "/runs", `{"input":"x","profile":7}`, "profile", "must be a string, not number"},
 		{"wrong nested type", "POST", "/runs", `{"input":"x","budget":{"max_steps":"1"}}`, "budget.max_steps", "must be an integer, not string"},
 		{"a fraction", "POST", "/runs", `{"input":"x","budget":{"max_steps":1.5}}`, "budget.max_steps", "must be an integer"},
