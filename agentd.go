@@ -49,8 +49,10 @@ type Config struct {
 	Env func(name string) (string, bool)
 	// ReadOnly opens an existing store beside the process that has it open,
 	// to look at it. Nothing is started or gone on with; what would change
-	// something fails with kind Unsupported. Watch follows no run that goes
-	// on: use Events. Handler and Server are for runtimes that write.
+	// something fails with kind Unsupported, Handler and Server too. Watch
+	// follows no run that goes on: use Replay. A configuration that can not be
+	// used is no obstacle: it is logged, and what tools were given and gave
+	// is hidden whole, because nobody knows what must be.
 	ReadOnly bool
 	// Dormant leaves the runs alone that were under way: only those that are
 	// named to a method go on. It is for looking after a store, such as
@@ -103,6 +105,10 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	conf, err := loadConfig(&cfg)
+	if err != nil && cfg.ReadOnly {
+		cfg.Log.Warn("the store is read without the configuration, which has errors", "error", err)
+		conf, err = &profile.Config{}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +117,12 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		return nil, err
 	}
 	rt := &Runtime{config: conf, store: st, log: cfg.Log, tenant: store.DefaultTenant, readOnly: cfg.ReadOnly}
-	if rt.agents, err = newAgents(&cfg, conf); err != nil {
+	if rt.agents, err = newAgents(&cfg, conf); err != nil && cfg.ReadOnly {
+		cfg.Log.Warn("the store is read without the configuration, which can not be used here", "error", err)
+		rt.config, cfg.Workspace = &profile.Config{}, ""
+		rt.agents, err = newAgents(&cfg, rt.config)
+	}
+	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	var transform func(context.Context, engine.Ref, []message.Message) ([]message.Message, error)
@@ -289,6 +300,9 @@ func (rt *Runtime) Entries(ctx context.Context, sessionID string) ([]*Entry, err
 // Append writes a message into a session that no run is active in. Its role may
 // be the application's own.
 func (rt *Runtime) Append(ctx context.Context, sessionID string, m message.Message) (*Entry, error) {
+	if err := rt.writable("Append"); err != nil {
+		return nil, err
+	}
 	return rt.engine.Append(ctx, rt.ref(sessionID), m)
 }
 
@@ -301,14 +315,28 @@ func (rt *Runtime) DeleteSession(ctx context.Context, id string) error {
 }
 
 // Handler serves the native API and the faces. It does not check API keys: mount
-// it where only the right people reach it.
-func (rt *Runtime) Handler() http.Handler { return rt.Server().Handler() }
+// it where only the right people reach it. A runtime that was opened ReadOnly has
+// none: the error is of kind Unsupported.
+func (rt *Runtime) Handler() (http.Handler, error) {
+	if err := rt.writable("Handler"); err != nil {
+		return nil, err
+	}
+	s, err := rt.Server()
+	if err != nil {
+		return nil, err
+	}
+	return s.Handler(), nil
+}
 
-// Server is the HTTP server of the runtime, configured by agentd.yaml.
-func (rt *Runtime) Server() *server.Server {
+// Server is the HTTP server of the runtime, configured by agentd.yaml. A runtime
+// that was opened ReadOnly has none.
+func (rt *Runtime) Server() (*server.Server, error) {
+	if err := rt.writable("Server"); err != nil {
+		return nil, err
+	}
 	s := rt.config.Settings
 	return server.New(rt.engine, &server.Options{Version: Version(), Log: rt.log, MaxBody: s.Limits.MaxBodyBytes,
-		Origins: s.CORS.Origins, DefaultProfile: s.DefaultProfile, TaskProfile: s.TaskProfile})
+		Origins: s.CORS.Origins, DefaultProfile: s.DefaultProfile, TaskProfile: s.TaskProfile}), nil
 }
 
 // Settings are the server's own settings.

@@ -391,6 +391,9 @@ func TestReadOnlyRuntime(t *testing.T) {
 		"Cancel":        func() error { _, err := ro.Cancel(ctx, r.ID, ""); return err },
 		"Answer":        func() error { _, err := ro.Answer(ctx, agentd.AnswerRequest{Run: r.ID}); return err },
 		"CreateSession": func() error { _, err := ro.CreateSession(ctx, agentd.SessionRequest{}); return err },
+		"Append":        func() error { _, err := ro.Append(ctx, r.SessionID, message.User("x")); return err },
+		"Handler":       func() error { _, err := ro.Handler(); return err },
+		"Server":        func() error { _, err := ro.Server(); return err },
 		"DeleteSession": func() error { return ro.DeleteSession(ctx, r.SessionID) },
 	} {
 		if f := isKind(t, f(), fault.Unsupported); f.Op != "agentd."+name || f.Hint == "" {

@@ -75,9 +75,18 @@ func open(t *testing.T, data string) *agentd.Runtime {
 func serve(t *testing.T) (*client.Client, *agentd.Runtime, string) {
 	t.Helper()
 	rt := open(t, "")
-	ts := httptest.NewServer(rt.Handler())
+	ts := httptest.NewServer(handler(t, rt))
 	t.Cleanup(ts.Close)
 	return connect(t, ts.URL, nil), rt, ts.URL
+}
+
+func handler(t *testing.T, rt *agentd.Runtime) http.Handler {
+	t.Helper()
+	h, err := rt.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }
 
 func connect(t *testing.T, url string, o *client.Options) *client.Client {

@@ -106,6 +106,12 @@ func (a *app) place(ctx context.Context, need access) (place, error) {
 		}
 		return server{c}, nil
 	}
+	if a.data == "" {
+		// Without its settings nobody knows which folder is meant.
+		if err := agentd.CheckSettings(a.configsFolder()); err != nil {
+			return nil, err
+		}
+	}
 	data, err := a.dataFolder()
 	if err != nil {
 		return nil, err

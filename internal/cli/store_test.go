@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -208,4 +210,29 @@ func TestBesideAServer(t *testing.T) {
 	if open := b.waiting(); len(open) != 1 {
 		t.Errorf("%+v", open)
 	}
+}
+
+// What is stored can be looked at whatever the configuration is like; only what
+// must be known of it is asked for.
+func TestBrokenConfiguration(t *testing.T) {
+	b := newBench(t)
+	b.agent("talk", "x").exits(0)
+	r := lines[client.Run](b.here("runs", "ls", "--json").exits(0))[0]
+	name := filepath.Join(b.configs, "agents", "talk.yaml")
+	if err := os.WriteFile(name, []byte("profile_name: [\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.here("runs", "ls").exits(0).says(r.ID).complains("without the configuration", "talk.yaml")
+	b.here("runs", "show", r.ID).exits(0).says("of an answer").says("hidden")
+	b.here("sessions", "show", r.SessionID).exits(0).says("of an answer")
+	b.here("interrupts", "ls").exits(0)
+	b.run("runs", "ls", "--configs", b.configs).exits(0).says(r.ID) // the usual data folder
+	b.agent("talk", "x").exits(2).complains("talk.yaml")
+	// Which folder it is about is in agentd.yaml.
+	if err := os.WriteFile(filepath.Join(b.configs, "agentd.yaml"), []byte("data: [\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.here("runs", "ls").exits(0).says(r.ID)
+	b.run("runs", "ls", "--configs", b.configs).exits(2).complains("agentd.yaml")
+	b.run("runs", "ls", "--configs", filepath.Join(b.configs, "none")).exits(2).complains("no such folder")
 }
