@@ -2,7 +2,6 @@ package agentd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -51,8 +50,10 @@ type Config struct {
 	Env func(name string) (string, bool)
 	// ReadOnly opens an existing store beside the process that has it open,
 	// to look at it. Nothing is started or gone on with; what would change
-	// something fails with kind Unsupported. Watch follows no run that goes
-	// on: use Events. Handler and Server are for runtimes that write.
+	// something fails with kind Unsupported, Handler and Server too. Watch
+	// follows no run that goes on: use Replay. A configuration that can not be
+	// used is no obstacle: it is logged, and what tools were given and gave
+	// is hidden whole, because nobody knows what must be.
 	ReadOnly bool
 	// Dormant leaves the runs alone that were under way: only those that are
 	// named to a method go on. It is for looking after a store, such as
@@ -84,6 +85,8 @@ type (
 	Interrupt = engine.InterruptView
 	// AnswerRequest answers an interrupt.
 	AnswerRequest = engine.AnswerRequest
+	// SessionRequest creates a session.
+	SessionRequest = engine.SessionRequest
 	// Session is one conversation.
 	Session = engine.SessionView
 	// SessionFilter selects sessions.
@@ -105,6 +108,10 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	conf, err := loadConfig(&cfg)
+	if err != nil && cfg.ReadOnly {
+		cfg.Log.Warn("the store is read without the configuration, which has errors", "error", err)
+		conf, err = &profile.Config{}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +120,12 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		return nil, err
 	}
 	rt := &Runtime{config: conf, store: st, log: cfg.Log, tenant: store.DefaultTenant, readOnly: cfg.ReadOnly}
-	if rt.agents, err = newAgents(&cfg, conf); err != nil {
+	if rt.agents, err = newAgents(&cfg, conf); err != nil && cfg.ReadOnly {
+		cfg.Log.Warn("the store is read without the configuration, which can not be used here", "error", err)
+		rt.config, cfg.Workspace = &profile.Config{}, ""
+		rt.agents, err = newAgents(&cfg, rt.config)
+	}
+	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	var transform func(context.Context, engine.Ref, []message.Message) ([]message.Message, error)
@@ -124,7 +136,8 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log, TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
-		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
+		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
+		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
 		KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {
 		return nil, errors.Join(err, rt.agents.close(), st.Close())
@@ -202,8 +215,14 @@ func (rt *Runtime) Watch(ctx context.Context, runID string, after int64) iter.Se
 	return rt.engine.Watch(ctx, rt.ref(runID), after)
 }
 
-// Events gives the stored events of a run with numbers above after, without
-// waiting for more.
+// Replay yields the stored events of a run with numbers above after, without
+// waiting for more. It reads them in batches: what it holds does not grow with
+// the run. An error is the last thing it yields.
+func (rt *Runtime) Replay(ctx context.Context, runID string, after int64) iter.Seq2[event.Event, error] {
+	return rt.engine.Replay(ctx, rt.ref(runID), after)
+}
+
+// Events is Replay in a list: all of it is in memory.
 func (rt *Runtime) Events(ctx context.Context, runID string, after int64) ([]event.Event, error) {
 	return rt.engine.Events(ctx, rt.ref(runID), after)
 }
@@ -246,9 +265,10 @@ func (rt *Runtime) Runs(ctx context.Context, sessionID, status, cursor string, l
 	return rt.engine.List(ctx, rt.tenant, engine.RunFilter{SessionID: sessionID, Status: status, Cursor: cursor, Limit: limit})
 }
 
-// Interrupts lists interrupts by status ("open", or "" for all).
-func (rt *Runtime) Interrupts(ctx context.Context, status string) ([]*Interrupt, error) {
-	return rt.engine.Interrupts(ctx, rt.tenant, status, "")
+// Interrupts lists interrupts by status ("open", or "" for all), oldest first, at
+// most limit (0: 50) a page. next is "" when there are no more.
+func (rt *Runtime) Interrupts(ctx context.Context, status, cursor string, limit int) (interrupts []*Interrupt, next string, err error) {
+	return rt.engine.Interrupts(ctx, rt.tenant, engine.InterruptFilter{Status: status, Cursor: cursor, Limit: limit})
 }
 
 // Interrupt gives one interrupt.
@@ -256,12 +276,14 @@ func (rt *Runtime) Interrupt(ctx context.Context, id string) (*Interrupt, error)
 	return rt.engine.Interrupt(ctx, rt.ref(id))
 }
 
-// CreateSession makes an empty session.
-func (rt *Runtime) CreateSession(ctx context.Context, title string, metadata json.RawMessage) (*Session, error) {
+// CreateSession makes an empty session. A repetition under the same idempotency
+// key gives the first one.
+func (rt *Runtime) CreateSession(ctx context.Context, req SessionRequest) (*Session, error) {
 	if err := rt.writable("CreateSession"); err != nil {
 		return nil, err
 	}
-	return rt.engine.CreateSession(ctx, rt.tenant, title, metadata)
+	req.Tenant = rt.tenant
+	return rt.engine.CreateSession(ctx, req)
 }
 
 // Session gives a session.
@@ -283,6 +305,9 @@ func (rt *Runtime) Entries(ctx context.Context, sessionID string) ([]*Entry, err
 // Append writes a message into a session that no run is active in. Its role may
 // be the application's own.
 func (rt *Runtime) Append(ctx context.Context, sessionID string, m message.Message) (*Entry, error) {
+	if err := rt.writable("Append"); err != nil {
+		return nil, err
+	}
 	return rt.engine.Append(ctx, rt.ref(sessionID), m)
 }
 
@@ -295,14 +320,28 @@ func (rt *Runtime) DeleteSession(ctx context.Context, id string) error {
 }
 
 // Handler serves the native API and the faces. It does not check API keys: mount
-// it where only the right people reach it.
-func (rt *Runtime) Handler() http.Handler { return rt.Server().Handler() }
+// it where only the right people reach it. A runtime that was opened ReadOnly has
+// none: the error is of kind Unsupported.
+func (rt *Runtime) Handler() (http.Handler, error) {
+	if err := rt.writable("Handler"); err != nil {
+		return nil, err
+	}
+	s, err := rt.Server()
+	if err != nil {
+		return nil, err
+	}
+	return s.Handler(), nil
+}
 
-// Server is the HTTP server of the runtime, configured by agentd.yaml.
-func (rt *Runtime) Server() *server.Server {
+// Server is the HTTP server of the runtime, configured by agentd.yaml. A runtime
+// that was opened ReadOnly has none.
+func (rt *Runtime) Server() (*server.Server, error) {
+	if err := rt.writable("Server"); err != nil {
+		return nil, err
+	}
 	s := rt.config.Settings
 	return server.New(rt.engine, &server.Options{Version: Version(), Log: rt.log, MaxBody: s.Limits.MaxBodyBytes,
-		Origins: s.CORS.Origins, DefaultProfile: s.DefaultProfile, TaskProfile: s.TaskProfile})
+		Origins: s.CORS.Origins, DefaultProfile: s.DefaultProfile, TaskProfile: s.TaskProfile}), nil
 }
 
 // Settings are the server's own settings.

@@ -134,7 +134,7 @@ func TestApplicationsOwnMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	ses, err := rt.CreateSession(ctx, "mine", nil)
+	ses, err := rt.CreateSession(ctx, agentd.SessionRequest{Title: "mine"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package agentd
 
 import (
+	"path"
+
 	"agentd/internal/profile"
 )
 
@@ -18,6 +20,19 @@ func ReadSettings(dir string) Settings {
 		conf, _ = read("", &profile.Options{})
 	}
 	return conf.Settings
+}
+
+// CheckSettings says what is wrong with a configuration folder's agentd.yaml, or
+// with the folder itself; mistakes in profiles and servers are not looked for.
+func CheckSettings(dir string) error {
+	_, all := read(dir, &profile.Options{})
+	var of profile.Problems
+	for _, p := range all {
+		if path.Base(p.File) == "agentd.yaml" || p.File == dir {
+			of = append(of, p)
+		}
+	}
+	return of.Err()
 }
 
 func read(dir string, opts *profile.Options) (*profile.Config, profile.Problems) {

@@ -2,8 +2,8 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,18 +16,23 @@ import (
 // Start accepts a run; it is durable when Start returns. Of the run it gives the
 // ids and the status, [Client.Run] gives the rest.
 func (c *Client) Start(ctx context.Context, req StartRequest) (*Run, error) {
-	hr, err := c.request(ctx, http.MethodPost, &req, nil, "runs")
-	if err != nil {
-		return nil, err
-	}
-	if req.IdempotencyKey != "" {
-		hr.Header.Set("Idempotency-Key", req.IdempotencyKey)
-	}
 	var r Run
-	if err := c.do(hr, &r); err != nil {
+	if err := c.create(ctx, &r, req.IdempotencyKey, &req, "runs"); err != nil {
 		return nil, err
 	}
 	return &r, nil
+}
+
+// create sends what makes something, with its idempotency key.
+func (c *Client) create(ctx context.Context, into any, key string, body any, path string) error {
+	hr, err := c.request(ctx, http.MethodPost, body, nil, path)
+	if err != nil {
+		return err
+	}
+	if key != "" {
+		hr.Header.Set("Idempotency-Key", key)
+	}
+	return c.do(hr, into)
 }
 
 // Run gives a run.
@@ -86,28 +91,47 @@ func (c *Client) say(ctx context.Context, id, how string, input []message.Block)
 }
 
 // eventsPage is how many events are asked for at a time.
-const eventsPage = 5000
+const eventsPage = 1000
 
-// Events gives the stored events of a run with numbers above after, without
-// waiting for more.
+// Replay yields the stored events of a run with numbers above after, without
+// waiting for more. It asks for a page at a time: what it holds does not grow with
+// the run. An error is the last thing it yields.
+func (c *Client) Replay(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for after := after; ; { // it may be ranged over again
+			var page struct {
+				Events  []event.Event `json:"events"`
+				LastSeq int64         `json:"last_seq"`
+				More    bool          `json:"more"`
+			}
+			q := url.Values{"stream": {"false"}, "limit": {strconv.Itoa(eventsPage)}, "after": {strconv.FormatInt(after, 10)}}
+			if err := c.call(ctx, &page, http.MethodGet, nil, q, "runs", id, "events"); err != nil {
+				yield(event.Event{}, err)
+				return
+			}
+			for _, ev := range page.Events {
+				if !yield(ev, nil) {
+					return
+				}
+			}
+			if !page.More || page.LastSeq <= after { // a server that gives no progress is not asked for ever
+				return
+			}
+			after = page.LastSeq
+		}
+	}
+}
+
+// Events is Replay in a list: all of it is in memory.
 func (c *Client) Events(ctx context.Context, id string, after int64) ([]event.Event, error) {
 	var all []event.Event
-	for {
-		var page struct {
-			Events  []event.Event `json:"events"`
-			LastSeq int64         `json:"last_seq"`
-			More    bool          `json:"more"`
-		}
-		q := url.Values{"stream": {"false"}, "limit": {strconv.Itoa(eventsPage)}, "after": {strconv.FormatInt(after, 10)}}
-		if err := c.call(ctx, &page, http.MethodGet, nil, q, "runs", id, "events"); err != nil {
+	for ev, err := range c.Replay(ctx, id, after) {
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, page.Events...)
-		if !page.More || page.LastSeq <= after { // a server that gives no progress is not asked for ever
-			return all, nil
-		}
-		after = page.LastSeq
+		all = append(all, ev)
 	}
+	return all, nil
 }
 
 // Answer answers an interrupt and gives it back. A second answer is a conflict.
@@ -138,25 +162,25 @@ func (c *Client) Interrupt(ctx context.Context, id string) (*Interrupt, error) {
 	return &i, nil
 }
 
-// Interrupts lists interrupts by status ("open", or "" for all), oldest first.
-func (c *Client) Interrupts(ctx context.Context, status string) ([]*Interrupt, error) {
+// Interrupts lists interrupts by status ("open", or "" for all), oldest first, at
+// most limit (0: 50) a page. next is "" when there are no more.
+func (c *Client) Interrupts(ctx context.Context, status, cursor string, limit int) (interrupts []*Interrupt, next string, err error) {
 	q := url.Values{}
 	set(q, "status", status)
+	set(q, "cursor", cursor)
+	setLimit(q, limit)
 	var out struct {
 		Interrupts []*Interrupt `json:"interrupts"`
+		Cursor     string       `json:"cursor"`
 	}
-	err := c.call(ctx, &out, http.MethodGet, nil, q, "interrupts")
-	return out.Interrupts, err
+	err = c.call(ctx, &out, http.MethodGet, nil, q, "interrupts")
+	return out.Interrupts, out.Cursor, err
 }
 
-// CreateSession makes an empty session. metadata is a JSON object or nil.
-func (c *Client) CreateSession(ctx context.Context, title string, metadata json.RawMessage) (*Session, error) {
+// CreateSession makes an empty session. With an IdempotencyKey it can be repeated.
+func (c *Client) CreateSession(ctx context.Context, req SessionRequest) (*Session, error) {
 	var s Session
-	body := struct {
-		Title    string          `json:"title,omitempty"`
-		Metadata json.RawMessage `json:"metadata,omitempty"`
-	}{title, metadata}
-	if err := c.call(ctx, &s, http.MethodPost, body, nil, "sessions"); err != nil {
+	if err := c.create(ctx, &s, req.IdempotencyKey, &req, "sessions"); err != nil {
 		return nil, err
 	}
 	return &s, nil

@@ -29,6 +29,9 @@ func TestTypesAreTheServers(t *testing.T) {
 		reflect.TypeFor[engine.SessionView]():   reflect.TypeFor[client.Session](),
 		reflect.TypeFor[engine.EntryView]():     reflect.TypeFor[client.Entry](),
 		reflect.TypeFor[engine.ProfileView]():   reflect.TypeFor[client.Profile](),
+		reflect.TypeFor[engine.Budget]():        reflect.TypeFor[client.RunBudget](),
+		reflect.TypeFor[engine.BudgetLimits]():  reflect.TypeFor[client.Budget](),
+		reflect.TypeFor[engine.BudgetUsed]():    reflect.TypeFor[client.BudgetUsed](),
 	}
 	name := func(t reflect.Type) string {
 		prefix := ""
@@ -74,6 +77,9 @@ func TestRunToItsEnd(t *testing.T) {
 	}
 	if string(got.Metadata) != `{"ticket":7}` {
 		t.Errorf("metadata %s", got.Metadata)
+	}
+	if b := got.Budget; b == nil || b.Limits != (client.Budget{MaxSteps: 9}) || b.Used.Steps != got.Steps || b.Used.ToolCalls == 0 {
+		t.Errorf("budget %+v", b)
 	}
 	stored, err := rt.Events(ctx, r.ID, 0)
 	if err != nil || flat(t, stored) != flat(t, events) {
@@ -122,7 +128,7 @@ func TestListsAndSessions(t *testing.T) {
 	if runs, _, err := c.Runs(ctx, client.RunFilter{SessionID: "ses_none"}); err != nil || len(runs) != 0 {
 		t.Errorf("runs of no session: %v, %v", runs, err)
 	}
-	s, err := c.CreateSession(ctx, "A title", json.RawMessage(`{"a":1}`))
+	s, err := c.CreateSession(ctx, client.SessionRequest{Title: "A title", Metadata: json.RawMessage(`{"a":1}`)})
 	if err != nil || s.Title != "A title" {
 		t.Fatal(s, err)
 	}
@@ -145,7 +151,7 @@ func TestListsAndSessions(t *testing.T) {
 	_, err = c.Session(ctx, s.ID)
 	isKind(t, err, fault.NotFound)
 	profiles, err := c.Profiles(ctx)
-	if err != nil || len(profiles) != 4 || profiles[1].Name != "demo" || profiles[1].Model != "script/demo-1" {
+	if err != nil || len(profiles) != 5 || profiles[1].Name != "demo" || profiles[1].Model != "script/demo-1" {
 		t.Errorf("%+v, %v", profiles, err)
 	}
 }
@@ -166,7 +172,7 @@ func TestAnswers(t *testing.T) {
 					break
 				}
 			}
-			list, err := c.Interrupts(ctx, "open")
+			list, _, err := c.Interrupts(ctx, "open", "", 0)
 			if err != nil || len(list) != 1 || list[0].ID != open.InterruptID || list[0].Prompt != "Which colour?" {
 				t.Fatalf("%+v, %v", list, err)
 			}
@@ -254,7 +260,7 @@ func TestErrorsOfTheServer(t *testing.T) {
 	for _, err := range c.Watch(ctx, "run_none", 0) {
 		isKind(t, err, fault.NotFound)
 	}
-	_, err = c.CreateSession(ctx, "", json.RawMessage(`{"broken`))
+	_, err = c.CreateSession(ctx, client.SessionRequest{Metadata: json.RawMessage(`{"broken`)})
 	isKind(t, err, fault.Invalid)
 	ended, stop := context.WithCancel(ctx)
 	stop()
@@ -384,7 +390,10 @@ func TestReadOnlyRuntime(t *testing.T) {
 		"FollowUp":      func() error { return ro.FollowUp(ctx, r.ID, agentd.Text("x")) },
 		"Cancel":        func() error { _, err := ro.Cancel(ctx, r.ID, ""); return err },
 		"Answer":        func() error { _, err := ro.Answer(ctx, agentd.AnswerRequest{Run: r.ID}); return err },
-		"CreateSession": func() error { _, err := ro.CreateSession(ctx, "", nil); return err },
+		"CreateSession": func() error { _, err := ro.CreateSession(ctx, agentd.SessionRequest{}); return err },
+		"Append":        func() error { _, err := ro.Append(ctx, r.SessionID, message.User("x")); return err },
+		"Handler":       func() error { _, err := ro.Handler(); return err },
+		"Server":        func() error { _, err := ro.Server(); return err },
 		"DeleteSession": func() error { return ro.DeleteSession(ctx, r.SessionID) },
 	} {
 		if f := isKind(t, f(), fault.Unsupported); f.Op != "agentd."+name || f.Hint == "" {

@@ -26,7 +26,8 @@ import (
 var words = strings.TrimSpace(strings.Repeat("These are words — some wide: ein großes Wörterbuch, 言葉. ", 12))
 
 // configuration has the agents of the tests: demo (the real one), words (says
-// something slowly), ask (asks a question), stuck (never ends).
+// something slowly), ask (asks a question), form (asks for a form), stuck (never
+// ends).
 func configuration(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,10 +35,13 @@ func configuration(t *testing.T) string {
 		"agents/demo.yaml":  "profile_name: demo\nprimary_model: {provider: script, model: demo-1}\ntools: {builtin: [workspace]}\napproval_mode: never\n",
 		"agents/words.yaml": "profile_name: words\nprimary_model: {provider: script, model: m, script: words.yaml}\ntools: {builtin: [workspace]}\napproval_mode: never\n",
 		"agents/ask.yaml":   "profile_name: ask\nprimary_model: {provider: script, model: m, script: ask.yaml}\ntools: {builtin: [ask_user_question]}\napproval_mode: never\n",
+		"agents/form.yaml":  "profile_name: form\nprimary_model: {provider: script, model: m, script: form.yaml}\ntools: {builtin: [ask_user_question]}\napproval_mode: never\n",
 		"agents/stuck.yaml": "profile_name: stuck\nprimary_model: {provider: script, model: m, script: stuck.yaml}\napproval_mode: never\n",
 		"words.yaml": "latency: {first: 20ms, chunk: 2ms, size: 16}\nturns:\n- text: '" + words + "'\n  tool_calls:\n" +
 			"  - {name: glob, arguments: {pattern: '*'}}\n- text: '" + words + "'\n",
-		"ask.yaml":   "turns:\n- tool_calls:\n  - {name: ask_user_question, arguments: {question: 'Which colour?'}}\n- text: 'Then it is {{.Last.Text}}.'\n",
+		"ask.yaml": "turns:\n- tool_calls:\n  - {name: ask_user_question, arguments: {question: 'Which colour?'}}\n- text: 'Then it is {{.Last.Text}}.'\n",
+		"form.yaml": "turns:\n- tool_calls:\n  - {name: ask_user_question, arguments: {question: 'Where to?', schema: {type: object, properties: {n: {type: integer, maximum: 10}, to: {type: string}}, required: [n, to]}}}\n" +
+			"- text: 'Then it is {{.Last.Text}}.'\n",
 		"stuck.yaml": "turns:\n- text: one two three\n  fault: {kind: stall, after: 1}\n  latency: {size: 4}\n",
 	}
 	for name, text := range files {
@@ -71,9 +75,18 @@ func open(t *testing.T, data string) *agentd.Runtime {
 func serve(t *testing.T) (*client.Client, *agentd.Runtime, string) {
 	t.Helper()
 	rt := open(t, "")
-	ts := httptest.NewServer(rt.Handler())
+	ts := httptest.NewServer(handler(t, rt))
 	t.Cleanup(ts.Close)
 	return connect(t, ts.URL, nil), rt, ts.URL
+}
+
+func handler(t *testing.T, rt *agentd.Runtime) http.Handler {
+	t.Helper()
+	h, err := rt.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }
 
 func connect(t *testing.T, url string, o *client.Options) *client.Client {

@@ -31,6 +31,8 @@ type Run struct {
 	Output         string        `json:"output,omitempty"` // lists leave it out
 	Steps          int           `json:"steps"`
 	Usage          message.Usage `json:"usage"`
+	// Budget is there if the request gave one; lists leave it out.
+	Budget *RunBudget `json:"budget,omitempty"`
 	// Interrupts are the open ones; lists leave them out.
 	Interrupts []*Interrupt `json:"interrupts,omitempty"`
 	// ToolCalls are for the caller to perform, if StopReason is
@@ -127,10 +129,24 @@ type StartRequest struct {
 	WhenBusy string `json:"when_busy,omitempty"`
 	// Context is free-form data that the prompt shows to the model.
 	Context json.RawMessage `json:"context,omitempty"`
-	Budget  *Budget         `json:"budget,omitempty"`
+	// Page is the page of the host application that is open: a JSON text or
+	// object. References are what the person attached: each a text, or an
+	// object with kind, id and anything else. The model is shown both.
+	Page       json.RawMessage   `json:"page,omitempty"`
+	References []json.RawMessage `json:"references,omitempty"`
+	Budget     *Budget           `json:"budget,omitempty"`
 	// Metadata is a JSON object that comes back with the run.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	// IdempotencyKey makes a repetition return the first run.
+	IdempotencyKey string `json:"-"`
+}
+
+// SessionRequest creates a session; every field may be empty.
+type SessionRequest struct {
+	Title string `json:"title,omitempty"`
+	// Metadata is a JSON object that comes back with the session.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// IdempotencyKey makes a repetition return the first session.
 	IdempotencyKey string `json:"-"`
 }
 
@@ -139,7 +155,25 @@ type Budget struct {
 	MaxSteps          int `json:"max_steps,omitempty"`
 	MaxToolCalls      int `json:"max_tool_calls,omitempty"`
 	MaxRunTimeSeconds int `json:"max_run_time_seconds,omitempty"`
-	MaxOutputTokens   int `json:"max_output_tokens,omitempty"`
+	// MaxOutputTokens bounds each reply.
+	MaxOutputTokens int `json:"max_output_tokens,omitempty"`
+}
+
+// RunBudget is what a request allowed its run, and what of it is used.
+type RunBudget struct {
+	Limits Budget     `json:"limits"`
+	Used   BudgetUsed `json:"used"`
+}
+
+// BudgetUsed is what counts against the limits of a budget.
+type BudgetUsed struct {
+	// Steps are those since the last message of a person.
+	Steps int `json:"steps"`
+	// ToolCalls includes those that were refused.
+	ToolCalls int `json:"tool_calls"`
+	// RunTimeSeconds leaves waits for people out. 0 where the run has no
+	// clock, or has not started.
+	RunTimeSeconds float64 `json:"run_time_seconds,omitempty"`
 }
 
 // AnswerRequest answers an interrupt: by its id, or the only open one of a run.
@@ -151,7 +185,8 @@ type AnswerRequest struct {
 	Decision string `json:"decision,omitempty"`
 	// Args are amended arguments of an approved call.
 	Args json.RawMessage `json:"args,omitempty"`
-	// Answer is the answer to a question, as JSON.
+	// Answer is the answer to a question, as JSON that fits the
+	// interrupt's schema.
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Reason string          `json:"reason,omitempty"`
 }

@@ -93,7 +93,7 @@ func TestWatchThroughRestart(t *testing.T) {
 	addr := ln.Addr().String()
 	up := func(ln net.Listener) (*agentd.Runtime, *http.Server) {
 		rt := open(t, data)
-		srv := &http.Server{Handler: rt.Handler()}
+		srv := &http.Server{Handler: handler(t, rt)}
 		go func() { _ = srv.Serve(ln) }()
 		t.Cleanup(func() { _ = srv.Close() })
 		return rt, srv

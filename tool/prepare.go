@@ -59,10 +59,17 @@ const (
 func (e *ArgumentError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The arguments of %s are not valid:", e.Tool)
-	for i, p := range e.Problems {
+	list(&b, e.Problems)
+	fmt.Fprintf(&b, "\nReceived: %s", e.Received)
+	return b.String()
+}
+
+// list writes problems, one a line, and how many there are beyond maxListed.
+func list(b *strings.Builder, problems []ArgumentProblem) {
+	for i, p := range problems {
 		if i == maxListed {
-			fmt.Fprintf(&b, "\n- and %d more", len(e.Problems)-i)
-			break
+			fmt.Fprintf(b, "\n- and %d more", len(problems)-i)
+			return
 		}
 		b.WriteString("\n- ")
 		if p.Path != "" {
@@ -71,7 +78,20 @@ func (e *ArgumentError) Error() string {
 		}
 		b.WriteString(p.Message)
 	}
-	fmt.Fprintf(&b, "\nReceived: %s", e.Received)
+}
+
+// ValueError says everything that is wrong with a value, such as a person's
+// answer.
+type ValueError struct {
+	// Problems has at least one entry.
+	Problems []ArgumentProblem
+}
+
+// Error lists the problems, one a line.
+func (e *ValueError) Error() string {
+	var b strings.Builder
+	b.WriteString("it does not fit its schema:")
+	list(&b, e.Problems)
 	return b.String()
 }
 
@@ -105,16 +125,40 @@ func (v *Validator) Prepare(spec Spec, raw json.RawMessage) (json.RawMessage, *A
 	if !ok {
 		return fail(ArgumentProblem{Message: "must be a JSON object, not " + typeName(value)})
 	}
-	c := v.compile(spec.Schema)
-	if c.schema != nil {
-		value = new(coercer).coerce(c.schema, args, 0)
+	out, problems := v.hold(spec.Schema, args)
+	if problems != nil {
+		return fail(problems...)
+	}
+	return out, nil
+}
+
+// Value is [Validator.Prepare] for any JSON value: it decodes, coerces and
+// validates raw by the same rules and returns the value to go on with. A text
+// that holds JSON becomes a list or an object only where the schema wants one.
+func (v *Validator) Value(schema, raw json.RawMessage) (json.RawMessage, *ValueError) {
+	value, err := decode(raw)
+	if err != nil {
+		return nil, &ValueError{[]ArgumentProblem{{Message: err.Error()}}}
+	}
+	out, problems := v.hold(schema, value)
+	if problems != nil {
+		return nil, &ValueError{problems}
+	}
+	return out, nil
+}
+
+// hold coerces a value, which is the caller's own copy, and holds it against a
+// schema.
+func (v *Validator) hold(schema json.RawMessage, value any) (json.RawMessage, []ArgumentProblem) {
+	if c := v.compile(schema); c.schema != nil {
+		value = new(coercer).coerce(c.schema, value, 0)
 		if err := c.schema.Validate(value); err != nil {
-			return fail(explain(err)...)
+			return nil, explain(err)
 		}
 	}
 	out, err := EncodeJSON(value)
 	if err != nil {
-		return fail(ArgumentProblem{Message: err.Error()})
+		return nil, []ArgumentProblem{{Message: err.Error()}}
 	}
 	return out, nil
 }

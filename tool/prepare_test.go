@@ -138,6 +138,44 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
+func TestValue(t *testing.T) {
+	form := `{"type":"object","properties":{"n":{"type":"integer","maximum":10},"to":{"type":"string"}},"required":["n","to"],"additionalProperties":false}`
+	v := NewValidator()
+	for _, tt := range []struct {
+		schema, raw, want string
+		problems          []string
+	}{
+		{`{"type":"string"}`, `"blue"`, `"blue"`, nil},
+		{`{"type":"string"}`, `7`, `"7"`, nil},
+		{`{"type":"string"}`, `"{\"a\":1}"`, `"{\"a\":1}"`, nil},
+		{`{"type":"integer"}`, `"7"`, `7`, nil},
+		{form, `{"n":12345678901234567890e-19,"to":"you"}`, ``, []string{"n: must be integer"}},
+		{form, `"{\"n\":\"2\",\"to\":\"you\"}"`, `{"n":2,"to":"you"}`, nil},
+		{form, `{"n":99,"x":1}`, ``, []string{"n: ", "to: is missing", "x: is not known here"}},
+		{form, `"yes"`, ``, []string{"must be object, not string"}},
+		{form, `{"n":`, ``, []string{"is not JSON"}},
+		{`{"type":"boolean"}`, `null`, ``, []string{"must be boolean, not null"}},
+		{`{"type":`, `[1]`, `[1]`, nil}, // a schema that says nothing is held against nobody
+	} {
+		got, err := v.Value(json.RawMessage(tt.schema), json.RawMessage(tt.raw))
+		if tt.problems == nil {
+			if err != nil || string(got) != tt.want {
+				t.Errorf("%s by %s: got %s, %v; want %s", tt.raw, tt.schema, got, err, tt.want)
+			}
+			continue
+		}
+		if err == nil || len(err.Problems) != len(tt.problems) {
+			t.Errorf("%s by %s: got %s, %v; want %d problems", tt.raw, tt.schema, got, err, len(tt.problems))
+			continue
+		}
+		for _, w := range tt.problems {
+			if !strings.Contains(err.Error(), "\n- "+w) {
+				t.Errorf("%s by %s: %q is not in: %v", tt.raw, tt.schema, w, err)
+			}
+		}
+	}
+}
+
 func TestArgumentErrorIsBounded(t *testing.T) {
 	raw := `{"v":[` + strings.Repeat(`"x",`, 5000) + `"x"]}`
 	_, err := NewValidator().Prepare(spec(object(`{"type":"array","items":{"type":"integer"}}`)), json.RawMessage(raw))
@@ -231,6 +269,9 @@ func FuzzPrepare(f *testing.F) {
 		}
 		if !json.Valid(got) || got[0] != '{' {
 			t.Errorf("the prepared arguments are not an object: %s", got)
+		}
+		if same, err := v.Value(json.RawMessage(schema), got); err != nil || !json.Valid(same) {
+			t.Errorf("prepared arguments %s are not valid as a value: %s, %v", got, same, err)
 		}
 		_ = v.Check(spec(schema))
 	})

@@ -23,15 +23,20 @@ happened), and answer it: on a server (--server), or in a data folder (--data).`
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	a.placeFlags(cmd)
 	var all bool
+	var limit int
 	ls := &cobra.Command{Use: "ls", Short: "List open interrupts, oldest first", Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return &usageError{errors.New("--limit must not be negative")}
+			}
 			status := "open"
 			if all {
 				status = ""
 			}
-			return a.at(cmd.Context(), look, func(p place) error { return a.listInterrupts(cmd.Context(), p, status) })
+			return a.at(cmd.Context(), look, func(p place) error { return a.listInterrupts(cmd.Context(), p, status, limit) })
 		}}
 	ls.Flags().BoolVarP(&all, "all", "a", false, "list answered and cancelled ones too")
+	ls.Flags().IntVarP(&limit, "limit", "n", 50, "how many; 0 for all")
 	show := &cobra.Command{Use: "show INTERRUPT", Short: "Show an interrupt", Args: exactly(1, "the id of an interrupt"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.at(cmd.Context(), look, func(p place) error { return a.showInterrupt(cmd.Context(), p, args[0]) })
@@ -40,11 +45,14 @@ happened), and answer it: on a server (--server), or in a data folder (--data).`
 	return cmd
 }
 
-func (a *app) listInterrupts(ctx context.Context, p interrupts, status string) error {
-	rows, err := p.Interrupts(ctx, status)
+func (a *app) listInterrupts(ctx context.Context, p interrupts, status string, limit int) error {
+	rows, more, err := everything(limit, func(cursor string, limit int) ([]*client.Interrupt, string, error) {
+		return p.Interrupts(ctx, status, cursor, limit)
+	})
 	if err != nil {
 		return err
 	}
+	defer a.tellMore(more, "interrupts")
 	return list(a, rows, []string{"INTERRUPT", "KIND", "STATUS", "CREATED", "PROMPT"}, func(i *client.Interrupt) []string {
 		return []string{i.ID, i.Kind, i.Status, second(i.CreatedAt), shorten(i.Prompt, 60)}
 	}, "nothing waits for a person")
@@ -176,9 +184,11 @@ func root(ctx context.Context, p place, interrupt string) (run string, last int6
 	if err != nil {
 		return "", 0, err
 	}
-	events, err := p.Events(ctx, r.RootID, 0)
-	if len(events) > 0 {
-		last = events[len(events)-1].Seq
+	for ev, err := range p.Replay(ctx, r.RootID, 0) {
+		if err != nil {
+			return "", 0, err
+		}
+		last = ev.Seq
 	}
-	return r.RootID, last, err
+	return r.RootID, last, nil
 }

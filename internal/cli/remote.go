@@ -27,7 +27,7 @@ const (
 type runs interface {
 	Run(ctx context.Context, id string) (*client.Run, error)
 	Runs(ctx context.Context, f client.RunFilter) ([]*client.Run, string, error)
-	Events(ctx context.Context, id string, after int64) ([]event.Event, error)
+	Replay(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error]
 	Watch(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error]
 	Cancel(ctx context.Context, id, reason string) (*client.Run, error)
 }
@@ -43,7 +43,7 @@ type sessions interface {
 // interrupts are the waits for people.
 type interrupts interface {
 	Interrupt(ctx context.Context, id string) (*client.Interrupt, error)
-	Interrupts(ctx context.Context, status string) ([]*client.Interrupt, error)
+	Interrupts(ctx context.Context, status, cursor string, limit int) ([]*client.Interrupt, string, error)
 	Answer(ctx context.Context, req client.AnswerRequest) (*client.Interrupt, error)
 }
 
@@ -105,6 +105,12 @@ func (a *app) place(ctx context.Context, need access) (place, error) {
 			return nil, err
 		}
 		return server{c}, nil
+	}
+	if a.data == "" {
+		// Without its settings nobody knows which folder is meant.
+		if err := agentd.CheckSettings(a.configsFolder()); err != nil {
+			return nil, err
+		}
 	}
 	data, err := a.dataFolder()
 	if err != nil {

@@ -36,9 +36,9 @@ func (l *local) Runs(ctx context.Context, f client.RunFilter) ([]*client.Run, st
 	return out, cursor, nil
 }
 
-// Events implements runs.
-func (l *local) Events(ctx context.Context, id string, after int64) ([]event.Event, error) {
-	return l.rt.Events(ctx, id, after)
+// Replay implements runs.
+func (l *local) Replay(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
+	return l.rt.Replay(ctx, id, after)
 }
 
 // Watch implements runs.
@@ -100,9 +100,9 @@ func (l *local) Interrupt(ctx context.Context, id string) (*client.Interrupt, er
 }
 
 // Interrupts implements interrupts.
-func (l *local) Interrupts(ctx context.Context, status string) ([]*client.Interrupt, error) {
-	rows, err := l.rt.Interrupts(ctx, status)
-	return interruptsOf(rows), err
+func (l *local) Interrupts(ctx context.Context, status, cursor string, limit int) ([]*client.Interrupt, string, error) {
+	rows, next, err := l.rt.Interrupts(ctx, status, cursor, limit)
+	return interruptsOf(rows), next, err
 }
 
 // Answer implements interrupts.
@@ -124,8 +124,12 @@ func runOf(r *agentd.Run, err error) (*client.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client.Run{ID: r.ID, SessionID: r.SessionID, RootID: r.RootID, ParentID: r.ParentID, Profile: r.Profile,
+	out := &client.Run{ID: r.ID, SessionID: r.SessionID, RootID: r.RootID, ParentID: r.ParentID, Profile: r.Profile,
 		ProfileVersion: r.ProfileVersion, Mode: r.Mode, Status: r.Status, StopReason: r.StopReason, Output: r.Output, Steps: r.Steps,
 		Usage: r.Usage, Interrupts: interruptsOf(r.Interrupts), ToolCalls: r.ToolCalls, Error: r.Error, Metadata: r.Metadata,
-		CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt, LastSeq: r.LastSeq}, nil
+		CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt, LastSeq: r.LastSeq}
+	if b := r.Budget; b != nil {
+		out.Budget = &client.RunBudget{Limits: client.Budget(b.Limits), Used: client.BudgetUsed(b.Used)}
+	}
+	return out, nil
 }

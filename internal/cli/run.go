@@ -123,12 +123,11 @@ func (a *app) follow(ctx context.Context, w runs, f following, p *printer) error
 		}
 		if r, err := w.Run(watch, f.run); err == nil && r.Status == client.Paused {
 			// It may have paused further on than what was shown.
-			rest, err := w.Events(watch, f.run, ev.Seq)
-			for _, ev := range rest {
+			for ev, err := range w.Replay(watch, f.run, ev.Seq) {
+				if err != nil {
+					return err
+				}
 				p.event(ev)
-			}
-			if err != nil {
-				return err
 			}
 			p.paused(r, a.where())
 			return &exitError{exitPaused}

@@ -82,14 +82,15 @@ func (a *app) showRun(ctx context.Context, p runs, id string) error {
 	if a.asJSON() {
 		return a.value(r)
 	}
-	events, err := p.Events(ctx, id, 0)
+	steps, err := trail(p.Replay(ctx, id, 0))
 	if err != nil {
 		return err
 	}
-	return a.describeRun(r, events)
+	return a.describeRun(r, steps)
 }
 
-func (a *app) describeRun(r *client.Run, events []event.Event) error {
+// describeRun tells everything about a run; steps is its trail.
+func (a *app) describeRun(r *client.Run, steps string) error {
 	profile := r.Profile
 	if r.ProfileVersion != "" {
 		profile += "@" + r.ProfileVersion
@@ -110,13 +111,13 @@ func (a *app) describeRun(r *client.Run, events []event.Event) error {
 		}
 	}
 	err := facts(a.Out, "run", r.ID, "session", r.SessionID, "parent", r.ParentID, "profile", profile, "mode", r.Mode, "status", status,
-		"created", second(r.CreatedAt), "started", second(r.StartedAt), "ended", ended, "usage", usage(&r.Usage, r.Steps),
+		"created", second(r.CreatedAt), "started", second(r.StartedAt), "ended", ended, "usage", usage(&r.Usage, r.Steps), "budget", budget(r.Budget),
 		"metadata", shorten(string(r.Metadata), 500), "error", problem)
 	if err != nil {
 		return err
 	}
-	if text := trail(events); text != "" {
-		fmt.Fprintf(a.Out, "\nsteps\n%s", text)
+	if steps != "" {
+		fmt.Fprintf(a.Out, "\nsteps\n%s", steps)
 	}
 	for _, i := range r.Interrupts {
 		fmt.Fprintf(a.Out, "\nwaits for a person (%s): %s\n  agentd interrupts answer %s %s%s\n", i.Kind, shorten(i.Prompt, 300), i.ID, answers(i.Kind), a.where())
@@ -141,6 +142,28 @@ func usage(u *message.Usage, steps int) string {
 		s += ", $" + u.Cost.Total.String()
 	}
 	return s
+}
+
+// budget says in a line what of a budget is used.
+func budget(b *client.RunBudget) string {
+	if b == nil {
+		return ""
+	}
+	var parts []string
+	for _, l := range []struct {
+		limit int
+		used  float64
+		what  string
+	}{{b.Limits.MaxSteps, float64(b.Used.Steps), "steps"}, {b.Limits.MaxToolCalls, float64(b.Used.ToolCalls), "tool calls"},
+		{b.Limits.MaxRunTimeSeconds, b.Used.RunTimeSeconds, "seconds"}} {
+		if l.limit > 0 {
+			parts = append(parts, fmt.Sprintf("%g of %d %s", l.used, l.limit, l.what))
+		}
+	}
+	if n := b.Limits.MaxOutputTokens; n > 0 {
+		parts = append(parts, fmt.Sprintf("at most %d output tokens a reply", n))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (a *app) runsEvents() *cobra.Command {
@@ -176,13 +199,15 @@ func (a *app) showEvents(ctx context.Context, p place, id string, after int64, f
 		}
 		return nil
 	}
-	events, err := p.Events(ctx, id, after)
-	for _, ev := range events {
+	for ev, err := range p.Replay(ctx, id, after) {
+		if err != nil {
+			return err
+		}
 		if err := a.showEvent(ev); err != nil {
 			return err
 		}
 	}
-	return err
+	return nil
 }
 
 func (a *app) showEvent(ev event.Event) error {

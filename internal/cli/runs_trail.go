@@ -2,19 +2,23 @@ package cli
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	"agentd/event"
 )
 
 // trail tells the steps of a run with their tools, a line each.
-func trail(events []event.Event) string {
+func trail(events iter.Seq2[event.Event, error]) (string, error) {
 	var b strings.Builder
 	step := -1
 	args := map[string]string{} // of calls under way, by id
 	var order []string
 	line := func(format string, v ...any) { fmt.Fprintf(&b, "     "+format+"\n", v...) }
-	for _, ev := range events {
+	for ev, err := range events {
+		if err != nil {
+			return "", err
+		}
 		switch d := ev.Data.(type) {
 		case *event.Step:
 			if ev.Type == event.StepStarted && ev.Step != step {
@@ -59,7 +63,7 @@ func trail(events []event.Event) string {
 			line("→ %s %s  under way", name, a)
 		}
 	}
-	return b.String()
+	return b.String(), nil
 }
 
 // gist is what an event says, in a line.

@@ -56,7 +56,10 @@ func (a *app) serve(ctx context.Context, addr, demo string) error {
 	if addr == "" {
 		addr = settings.Addr
 	}
-	srv := rt.Server()
+	srv, err := rt.Server()
+	if err != nil {
+		return err
+	}
 	if err := srv.Listen(addr); err != nil {
 		return err
 	}

@@ -21,7 +21,10 @@ import (
 func (b *bench) serving(check func(*http.Request)) (string, *agentd.Runtime) {
 	b.t.Helper()
 	rt := b.open()
-	h := rt.Handler()
+	h, err := rt.Handler()
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if check != nil {
 			check(r)

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +62,11 @@ func TestQuestions(t *testing.T) {
 	if len(open) != 2 {
 		t.Fatalf("%+v", open)
 	}
+	b.here("interrupts", "ls", "-n", "1").exits(0).says(open[0].ID).complains("there are more interrupts: --limit 0")
+	if all := b.here("interrupts", "ls", "-n", "0").exits(0).says(open[1].ID); all.err != "" {
+		t.Error(all.err)
+	}
+	b.here("interrupts", "ls", "-n", "-1").exits(2).complains("must not be negative")
 	b.here("interrupts", "answer", open[0].ID, "--answer", "one").exits(3).complains(open[1].ID)
 	r := b.asJSON(func() *result { return b.here("interrupts", "answer", open[1].ID, "--answer", "two") }).exits(3).complains("waits for a person")
 	if types := r.types(); types[0] != event.CheckpointResolved || !slices.Contains(types, event.CheckpointRequired) {
@@ -110,7 +117,7 @@ func TestLimits(t *testing.T) {
 	b := newBench(t)
 	rt := b.open()
 	for range 5 {
-		if _, err := rt.CreateSession(t.Context(), "A\x1b[2J title", nil); err != nil {
+		if _, err := rt.CreateSession(t.Context(), agentd.SessionRequest{Title: "A\x1b[2J title"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,6 +130,22 @@ func TestLimits(t *testing.T) {
 	}
 	if r := b.here("sessions", "ls", "-n", "5").exits(0); strings.Count(r.out, "ses_") != 5 || r.err != "" {
 		t.Errorf("%s%s", r.out, r.err)
+	}
+}
+
+func TestBudgetIsShown(t *testing.T) {
+	b := newBench(t)
+	rt := b.open()
+	r, err := rt.Start(t.Context(), agentd.StartRequest{Profile: "talk", Input: agentd.Text("x"), Overrides: agentd.Overrides{MaxSteps: 9, MaxOutputTokens: 70}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rt.Wait(t.Context(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.here("runs", "show", r.ID).exits(0).says("budget   2 of 9 steps, at most 70 output tokens a reply\n")
+	if got := lines[client.Run](b.here("runs", "show", r.ID, "--json").exits(0))[0].Budget; got == nil || got.Limits.MaxSteps != 9 || got.Used.Steps != 2 {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -204,4 +227,29 @@ func TestBesideAServer(t *testing.T) {
 	if open := b.waiting(); len(open) != 1 {
 		t.Errorf("%+v", open)
 	}
+}
+
+// What is stored can be looked at whatever the configuration is like; only what
+// must be known of it is asked for.
+func TestBrokenConfiguration(t *testing.T) {
+	b := newBench(t)
+	b.agent("talk", "x").exits(0)
+	r := lines[client.Run](b.here("runs", "ls", "--json").exits(0))[0]
+	name := filepath.Join(b.configs, "agents", "talk.yaml")
+	if err := os.WriteFile(name, []byte("profile_name: [\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.here("runs", "ls").exits(0).says(r.ID).complains("without the configuration", "talk.yaml")
+	b.here("runs", "show", r.ID).exits(0).says("of an answer").says("hidden")
+	b.here("sessions", "show", r.SessionID).exits(0).says("of an answer")
+	b.here("interrupts", "ls").exits(0)
+	b.run("runs", "ls", "--configs", b.configs).exits(0).says(r.ID) // the usual data folder
+	b.agent("talk", "x").exits(2).complains("talk.yaml")
+	// Which folder it is about is in agentd.yaml.
+	if err := os.WriteFile(filepath.Join(b.configs, "agentd.yaml"), []byte("data: [\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.here("runs", "ls").exits(0).says(r.ID)
+	b.run("runs", "ls", "--configs", b.configs).exits(2).complains("agentd.yaml")
+	b.run("runs", "ls", "--configs", filepath.Join(b.configs, "none")).exits(2).complains("no such folder")
 }

@@ -91,7 +91,7 @@ func (e *Engine) findInterrupt(ctx context.Context, req *AnswerRequest) (*store.
 }
 
 func (e *Engine) nothingOpen(ctx context.Context, req *AnswerRequest) error {
-	all, err := e.store.Interrupts(ctx, req.Tenant, store.InterruptFilter{RunID: req.Run})
+	all, err := e.allInterrupts(ctx, req.Tenant, store.InterruptFilter{RunID: req.Run})
 	if err == nil && len(all) > 0 {
 		return answeredAlready(all[len(all)-1])
 	}
@@ -140,6 +140,15 @@ func (e *Engine) complete(ctx context.Context, in *run.Answered, change *store.I
 		}
 		in.Amended, change.Answer = true, args
 	}
+	if in.Decision == "answer" && len(row.Schema) > 0 {
+		// What the model asked for is what it gets: a form that is not filled
+		// in goes back to the person, and the interrupt stays open.
+		answer, verr := e.validator.Value(row.Schema, req.Answer)
+		if verr != nil {
+			return &fault.Error{Kind: fault.Invalid, Field: "answer", Err: verr, Hint: "The interrupt is still open; its schema says what the answer must be."}
+		}
+		req.Answer, change.Answer = answer, answer
+	}
 	if err := json.Unmarshal(req.Answer, &in.Text); err != nil {
 		in.Text = string(req.Answer)
 	}
@@ -182,17 +191,35 @@ func (e *Engine) amended(ctx context.Context, ref Ref) (json.RawMessage, error) 
 	return row.Answer, nil
 }
 
-// Interrupts lists interrupts by status ("" for all) and run ("" for all).
-func (e *Engine) Interrupts(ctx context.Context, tenant, status, runID string) ([]*InterruptView, error) {
-	rows, err := e.store.Interrupts(ctx, tenant, store.InterruptFilter{Status: status, RunID: runID})
+// Interrupts lists interrupts, oldest first. The cursor is "" at the end.
+func (e *Engine) Interrupts(ctx context.Context, tenant string, f InterruptFilter) ([]*InterruptView, string, error) {
+	rows, cursor, err := e.store.Interrupts(ctx, tenant, store.InterruptFilter{Status: f.Status, RunID: f.RunID, Limit: f.Limit, Cursor: f.Cursor})
 	if err != nil {
-		return nil, internal("engine.Interrupts", err)
+		return nil, "", internal("engine.Interrupts", err)
 	}
+	return e.interruptViews(ctx, tenant, rows), cursor, nil
+}
+
+// allInterrupts gives the interrupts of one run, which are few, to the last.
+func (e *Engine) allInterrupts(ctx context.Context, tenant string, f store.InterruptFilter) (all []*store.Interrupt, err error) {
+	for {
+		rows, cursor, err := e.store.Interrupts(ctx, tenant, f)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, rows...); cursor == "" {
+			return all, nil
+		}
+		f.Cursor = cursor
+	}
+}
+
+func (e *Engine) interruptViews(ctx context.Context, tenant string, rows []*store.Interrupt) []*InterruptView {
 	views := make([]*InterruptView, len(rows))
 	for i, row := range rows {
 		views[i] = e.interruptView(ctx, tenant, row)
 	}
-	return views, nil
+	return views
 }
 
 // Interrupt gives one interrupt.

@@ -45,8 +45,15 @@ type StartRequest struct {
 	Mode      string // Interactive (also ""), Autonomous
 	WhenBusy  WhenBusy
 	// Context is free-form data that the prompt shows to the model.
-	Context  json.RawMessage
-	Metadata json.RawMessage
+	Context json.RawMessage
+	// Page is the page of the host application that is open: a JSON text or
+	// object. References are what the person attached: each a text, or an
+	// object with kind, id and anything else. Both are shown to the model
+	// with the input, and kept with the run. (Requests without them have the
+	// hash that they always had.)
+	Page       json.RawMessage   `json:",omitempty"`
+	References []json.RawMessage `json:",omitempty"`
+	Metadata   json.RawMessage
 	// Overrides narrow the profile for this run.
 	Overrides Overrides
 	// IdempotencyKey makes a repetition return the first run. A different
@@ -102,6 +109,7 @@ type Run struct {
 	Output         string           `json:"output,omitempty"`
 	Steps          int              `json:"steps"`
 	Usage          message.Usage    `json:"usage"`
+	Budget         *Budget          `json:"budget,omitempty"` // if the request gave one; lists leave it out
 	Interrupts     []*InterruptView `json:"interrupts,omitempty"`
 	ToolCalls      []message.Block  `json:"tool_calls,omitempty"` // client tool calls, when the run ended for them
 	Error          *event.Error     `json:"error,omitempty"`
@@ -141,10 +149,22 @@ type AnswerRequest struct {
 	Decision string
 	// Args are amended arguments of an approved call; they are validated.
 	Args json.RawMessage
-	// Answer is the answer to a question, text or JSON.
+	// Answer is the answer to a question, text or JSON. It must fit the
+	// interrupt's schema, after the conversions that arguments get too.
 	Answer json.RawMessage
 	Reason string
 	By     string
+}
+
+// SessionRequest creates a session; every field may be empty.
+type SessionRequest struct {
+	Tenant string `json:"-"`
+	Title  string `json:"title,omitempty"`
+	// Metadata is a JSON object that comes back with the session.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// IdempotencyKey makes a repetition return the first session. A different
+	// request under the same key is a conflict. Keys of runs are others.
+	IdempotencyKey string `json:"-"`
 }
 
 // SessionView is a session as clients see it.
@@ -202,4 +222,11 @@ type SessionFilter struct {
 	Ephemeral bool
 	Cursor    string
 	Limit     int
+}
+
+// InterruptFilter selects interrupts; zero fields select all. RunID selects those
+// of the run and of the runs below it.
+type InterruptFilter struct {
+	RunID, Status, Cursor string
+	Limit                 int // 0: 50
 }

@@ -168,7 +168,7 @@ func (e *Engine) openBelow(ctx context.Context, tenant string, row *store.Run) (
 	if root == "" {
 		root = row.ID
 	}
-	open, err := e.store.Interrupts(ctx, tenant, store.InterruptFilter{Status: "open", RunID: root})
+	open, err := e.allInterrupts(ctx, tenant, store.InterruptFilter{Status: "open", RunID: root})
 	return slices.DeleteFunc(open, func(i *store.Interrupt) bool { return !within(i.RunID, row.ID) }), err
 }
 

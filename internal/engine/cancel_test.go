@@ -212,7 +212,7 @@ func TestCancelOfARunThatWaitsForAPerson(t *testing.T) {
 	h.paused(r, 2)
 	h.cancel(r)
 	r = h.ends(r, "cancelled")
-	all, err := h.engine.Interrupts(t.Context(), store.DefaultTenant, "", r.ID)
+	all, _, err := h.engine.Interrupts(t.Context(), store.DefaultTenant, InterruptFilter{RunID: r.ID})
 	if err != nil || len(all) != 2 || all[0].Status != "cancelled" || all[1].Status != "cancelled" {
 		t.Errorf("interrupts: %+v, %v", all, err)
 	}

@@ -168,7 +168,7 @@ func TestAChildsQuestion(t *testing.T) {
 				i, err := h.engine.Interrupt(t.Context(), ref(id))
 				return err == nil && i.Status == "open"
 			})
-			open, err := h.engine.Interrupts(t.Context(), store.DefaultTenant, "open", r.ID)
+			open, _, err := h.engine.Interrupts(t.Context(), store.DefaultTenant, InterruptFilter{Status: "open", RunID: r.ID})
 			if err != nil || len(open) != 1 || open[0].ID != id || open[0].RunID != r.ID+".c1" {
 				t.Errorf("the root's interrupts: %+v, %v", open, err)
 			}

@@ -245,7 +245,7 @@ func (s *dropHook) Session(ctx context.Context, tenant, id string) (*store.Sessi
 // A session may be deleted between the look at it and the commit of the run.
 func TestStartInASessionThatIsJustDeleted(t *testing.T) {
 	h := newHarness(t, hang)
-	ses, err := h.engine.CreateSession(t.Context(), store.DefaultTenant, "", nil)
+	ses, err := h.engine.CreateSession(t.Context(), SessionRequest{Tenant: store.DefaultTenant})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,6 +147,9 @@ type Config struct {
 	// MaxSubagentDepth is how many levels of child runs there may be below a
 	// run that was started from outside; 0 means 4.
 	MaxSubagentDepth int
+	// MaxPageBytes and MaxReferencesBytes bound what a request may give as its
+	// page and, all together, as its references; 0 means 16 KiB and 64 KiB.
+	MaxPageBytes, MaxReferencesBytes int
 	// AbandonAfter is how long a cancelled tool may take to end before it is
 	// abandoned; 0 means one second.
 	AbandonAfter time.Duration
@@ -179,16 +182,9 @@ type Engine struct {
 	closed  bool
 	slots   slots
 	workers workers
+	page    int // replayPage, or less in tests
 	// broken is why the store does not take commits, or nil.
 	broken atomic.Pointer[error]
-}
-
-// lane keeps the runs of a session in order.
-type lane struct {
-	active  string // run id
-	waiting []string
-	// pending are those that are not durable yet and must not be driven.
-	pending map[string]bool
 }
 
 // New returns an engine. Call Recover before the first run.
@@ -220,11 +216,17 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.MaxSubagentDepth <= 0 {
 		cfg.MaxSubagentDepth = 4
 	}
+	if cfg.MaxPageBytes <= 0 {
+		cfg.MaxPageBytes = 16 << 10
+	}
+	if cfg.MaxReferencesBytes <= 0 {
+		cfg.MaxReferencesBytes = 64 << 10
+	}
 	if cfg.AbandonAfter <= 0 {
 		cfg.AbandonAfter = time.Second
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
+	return &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, page: replayPage, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
 		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{},
 		later: map[Ref]*time.Timer{}}, nil
 }
@@ -301,53 +303,6 @@ func (e *Engine) Profiles(ctx context.Context, tenant string) ([]ProfileView, er
 
 func (e *Engine) now() int64 { return e.cfg.Now().UnixMilli() }
 
-// reserve puts a run that is about to be accepted into its session's lane: the
-// order in lanes is the order of acceptance. With alone it fails if the lane is
-// not free.
-func (e *Engine) reserve(session Ref, runID string, alone bool) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	l := e.lanes[session]
-	if l == nil {
-		l = &lane{}
-		e.lanes[session] = l
-	} else if alone {
-		return false
-	}
-	if l.pending == nil {
-		l.pending = map[string]bool{}
-	}
-	l.pending[runID] = true
-	if l.active == "" {
-		l.active = runID
-	} else {
-		l.waiting = append(l.waiting, runID)
-	}
-	return true
-}
-
-// confirm says that a reserved run is durable, and reports whether it is its turn.
-func (e *Engine) confirm(session Ref, runID string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	l := e.lanes[session]
-	if l == nil {
-		return false
-	}
-	delete(l.pending, runID)
-	return l.active == runID
-}
-
-// lineUp puts a durable run into its session's lane and reports whether it is its
-// turn.
-func (e *Engine) lineUp(session Ref, runID string) bool {
-	e.reserve(session, runID, false)
-	return e.confirm(session, runID)
-}
-
-// holdLane takes a session's turn for something that is not a run, if it is free.
-func (e *Engine) holdLane(session Ref, id string) bool { return e.reserve(session, id, true) }
-
 // driveLater drives a run again after a pause, from what is committed. At most one
 // such pause is pending for a run, however often it fails: the last one counts.
 func (e *Engine) driveLater(ref Ref) {
@@ -376,49 +331,6 @@ func (e *Engine) driveAgain(ref Ref) {
 	if e.ctx.Err() == nil {
 		e.drive(ref)
 	}
-}
-
-// leave takes an ended run out of its lane and drives the next one.
-func (e *Engine) leave(session Ref, runID string) {
-	e.mu.Lock()
-	l := e.lanes[session]
-	next := ""
-	switch {
-	case l == nil:
-	case l.active == runID:
-		l.active = ""
-		delete(l.pending, runID)
-		if len(l.waiting) > 0 {
-			l.active, l.waiting = l.waiting[0], l.waiting[1:]
-			if !l.pending[l.active] {
-				next = l.active
-			}
-		} else {
-			delete(e.lanes, session)
-		}
-	default:
-		delete(l.pending, runID)
-		for i, id := range l.waiting {
-			if id == runID {
-				l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
-				break
-			}
-		}
-	}
-	e.mu.Unlock()
-	if next != "" {
-		e.drive(Ref{session.Tenant, next})
-	}
-}
-
-// active gives the run that has the session's turn, or "".
-func (e *Engine) active(session Ref) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if l := e.lanes[session]; l != nil {
-		return l.active
-	}
-	return ""
 }
 
 // ended wakes who waits for the end of a run.

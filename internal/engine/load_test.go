@@ -97,7 +97,7 @@ func TestCancelOfARunThatIsBeingLoaded(t *testing.T) {
 			if err != nil || now.Status != "cancelled" {
 				t.Fatalf("%+v, %v", now, err)
 			}
-			if open, err := h.engine.Interrupts(ctx, store.DefaultTenant, "open", ""); err != nil || len(open) > 0 {
+			if open, _, err := h.engine.Interrupts(ctx, store.DefaultTenant, InterruptFilter{Status: "open"}); err != nil || len(open) > 0 {
 				t.Errorf("open: %+v, %v", open, err)
 			}
 		})

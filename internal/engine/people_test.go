@@ -248,7 +248,7 @@ func TestQuestion(t *testing.T) {
 		want   string
 	}{
 		{"answered", AnswerRequest{Answer: text("blue")}, "It said: blue"},
-		{"answered by a form", AnswerRequest{Decision: "answer", Answer: json.RawMessage(`{"colour":"blue"}`)}, `It said: {"colour":"blue"}`},
+		{"answered in full", AnswerRequest{Decision: "answer", Answer: text("none of them")}, "It said: none of them"},
 		{"not answered", AnswerRequest{Decision: "reject", Reason: "ask somebody else"}, "It said: The person did not answer: ask somebody else"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestQuestion(t *testing.T) {
 			if i := r.Interrupts[0]; i.Kind != "question" || i.Prompt != "Which colour?" || !strings.Contains(string(i.Schema), `"red"`) {
 				t.Errorf("interrupt: %+v", i)
 			}
-			for _, bad := range []AnswerRequest{{Decision: "approve"}, {}, {Decision: "answer"}, {Answer: json.RawMessage(`{`)}} {
+			for _, bad := range []AnswerRequest{{Decision: "approve"}, {}, {Decision: "answer"}, {Answer: json.RawMessage(`{`)}, {Answer: json.RawMessage(`{"colour":"blue"}`)}} {
 				bad.Run = r.ID
 				if _, err := h.engine.Answer(t.Context(), bad); fault.KindOf(err) != fault.Invalid {
 					t.Errorf("answer %+v: %v", bad, err)
@@ -270,6 +270,41 @@ func TestQuestion(t *testing.T) {
 				t.Errorf("output: %s", r.Output)
 			}
 		})
+	}
+}
+
+// An answer that does not fit what was asked is refused with all that is wrong,
+// and the interrupt stays open.
+func TestAnswersAreHeldAgainstTheSchema(t *testing.T) {
+	h := newHarness(t, oneCall(AskUserQuestion, `{"question":"Where to?","schema":{"type":"object",
+		"properties":{"n":{"type":"integer","maximum":10},"to":{"type":"string"}},"required":["n","to"],"additionalProperties":false}}`))
+	h.agents["test"].AskUser = true
+	r := h.paused(h.run("go"), 1)
+	before := h.stored(r)
+	for bad, want := range map[string][]string{`{"n":99,"x":1}`: {"n: ", "to: is missing", "x: is not known here"}, `"home"`: {"must be object, not string"}, `[]`: {"must be object, not array"}} {
+		_, err := h.engine.Answer(t.Context(), AnswerRequest{Run: r.ID, Answer: json.RawMessage(bad)})
+		var f *fault.Error
+		if !errors.As(err, &f) || f.Kind != fault.Invalid || f.Field != "answer" || f.Hint == "" {
+			t.Errorf("answer %s: %v", bad, err)
+			continue
+		}
+		for _, w := range want {
+			if !strings.Contains(err.Error(), "\n- "+w) {
+				t.Errorf("answer %s: %q is not in: %v", bad, w, err)
+			}
+		}
+	}
+	r = h.paused(r, 1)
+	if after := h.stored(r); after != before || r.Interrupts[0].Status != "open" {
+		t.Errorf("refused answers changed the run: %+v\n%s\n%s", r.Interrupts[0], before, after)
+	}
+	// A form that was typed as text, on the command line, is read as one.
+	i := h.answer(AnswerRequest{Run: r.ID, Answer: text(`{"to": "you", "n": "2"}`)})
+	if string(i.Answer) != `{"n":2,"to":"you"}` {
+		t.Errorf("answer: %s", i.Answer)
+	}
+	if r = h.ends(r, "completed"); r.Output != `It said: {"n":2,"to":"you"}` {
+		t.Errorf("output: %s", r.Output)
 	}
 }
 

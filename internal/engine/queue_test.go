@@ -204,7 +204,7 @@ func TestRunsOfASessionAreDrivenInTheOrderTheyWereAccepted(t *testing.T) {
 		mu.Unlock()
 		return tool.TextResult("ok"), nil
 	}})
-	ses, err := h.engine.CreateSession(t.Context(), store.DefaultTenant, "", nil)
+	ses, err := h.engine.CreateSession(t.Context(), SessionRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

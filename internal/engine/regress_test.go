@@ -66,7 +66,7 @@ func TestQueuedRunStartsFromTheSessionsPresentLeaf(t *testing.T) {
 	h.store = hook
 	h.start()
 	ctx := context.Background()
-	ses, err := h.engine.CreateSession(ctx, store.DefaultTenant, "", nil)
+	ses, err := h.engine.CreateSession(ctx, SessionRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestRepetitionMeetsItsOwnRun(t *testing.T) {
 	h := newHarness(t, hang)
 	ctx := context.Background()
 	for _, busy := range []WhenBusy{Interrupt, Reject, Enqueue} {
-		ses, err := h.engine.CreateSession(ctx, store.DefaultTenant, "", nil)
+		ses, err := h.engine.CreateSession(ctx, SessionRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}

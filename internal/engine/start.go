@@ -27,6 +27,9 @@ type spec struct {
 	Overrides Overrides `json:"overrides"`
 	// Depth is how many runs are above it.
 	Depth int `json:"depth,omitempty"`
+	// Page and References are those of the request, for what reads them later.
+	Page       json.RawMessage   `json:"page,omitempty"`
+	References []json.RawMessage `json:"references,omitempty"`
 }
 
 // Start accepts a run. It is durable when Start returns, and is driven at once if
@@ -37,6 +40,9 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		return nil, fault.New(fault.Unavailable, "the engine is closing")
 	}
 	if err := req.validate(); err != nil {
+		return nil, err
+	}
+	if err := e.attached(&req); err != nil {
 		return nil, err
 	}
 	agent, err := e.cfg.Agents.Agent(ctx, req.Tenant, req.Profile)
@@ -148,7 +154,7 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 	now := e.now()
 	id := e.cfg.NewID()
 	tx := &store.Tx{Tenant: req.Tenant}
-	sp := spec{EntryBase: id, Overrides: req.Overrides}
+	sp := spec{EntryBase: id, Overrides: req.Overrides, Page: req.Page, References: req.References}
 	row := &store.Run{ID: "run_" + id, SessionID: req.SessionID, Profile: agent.Profile, Version: agent.Version, Mode: req.Mode,
 		IdempotencyKey: req.IdempotencyKey, RequestHash: req.hash(), Metadata: req.Metadata, Created: now,
 		RunUpdate: store.RunUpdate{Status: string(run.Queued)}}
@@ -163,11 +169,7 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 		return nil, nil, notFound("session", req.SessionID, err)
 	}
 	if len(req.Input) > 0 {
-		blocks := req.Input
-		if len(req.Context) > 0 {
-			blocks = append([]message.Block{message.Text("<context>\n" + string(req.Context) + "\n</context>")}, blocks...)
-		}
-		in, err := e.input(row.ID, "prompt", blocks, now)
+		in, err := e.input(row.ID, "prompt", req.blocks(), now)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -215,8 +217,18 @@ func (req *StartRequest) hash() string {
 	if err != nil {
 		return ""
 	}
+	return requestHash(raw)
+}
+
+func requestHash(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:16])
+}
+
+// keyTaken is the error of another request under a used key, which did something.
+func keyTaken(did string) error {
+	return &fault.Error{Kind: fault.Conflict, Field: "Idempotency-Key", Err: errors.New("the key was used for another request, which " + did),
+		Hint: "Use a new key for a new request."}
 }
 
 func (e *Engine) startFailed(ctx context.Context, tenant string, err error) (*Run, error) {
@@ -225,9 +237,7 @@ func (e *Engine) startFailed(ctx context.Context, tenant string, err error) (*Ru
 	case errors.As(err, &exists) && exists.SameRequest:
 		return e.Get(ctx, Ref{tenant, exists.RunID})
 	case errors.As(err, &exists):
-		return nil, &fault.Error{Kind: fault.Conflict, Field: "Idempotency-Key",
-			Err:  fmt.Errorf("the key was used for another request, which started run %s", exists.RunID),
-			Hint: "Use a new key for a new request."}
+		return nil, keyTaken("started run " + exists.RunID)
 	case errors.Is(err, store.ErrNotFound):
 		return nil, &fault.Error{Kind: fault.NotFound, Field: "session_id", Err: errors.New("the session was deleted meanwhile"), Hint: "Start without session_id for a new one."}
 	}
@@ -246,7 +256,7 @@ func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (*Run
 	case Reject:
 		return nil, busy(active)
 	case Steer:
-		switch err := e.Steer(ctx, ref, req.Input); {
+		switch err := e.Steer(ctx, ref, req.blocks()); {
 		case err == nil:
 			return e.Get(ctx, ref)
 		case fault.KindOf(err) != fault.Conflict && fault.KindOf(err) != fault.NotFound:

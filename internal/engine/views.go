@@ -95,9 +95,10 @@ func summary(row *store.Run) *Run {
 	return r
 }
 
-// view is a run with its output and its open interrupts.
+// view is a run with its output, its budget and its open interrupts.
 func (e *Engine) view(ctx context.Context, tenant string, row *store.Run) (*Run, error) {
 	r := summary(row)
+	r.Budget = e.budget(row)
 	if row.OutputEntry != "" {
 		m, err := e.message(ctx, tenant, row.SessionID, row.OutputEntry)
 		if err != nil {
@@ -113,9 +114,7 @@ func (e *Engine) view(ctx context.Context, tenant string, row *store.Run) (*Run,
 		if err != nil {
 			return nil, internal("engine.view", err)
 		}
-		for _, i := range open {
-			r.Interrupts = append(r.Interrupts, e.interruptView(ctx, tenant, i))
-		}
+		r.Interrupts = e.interruptViews(ctx, tenant, open)
 	}
 	return r, nil
 }
@@ -132,14 +131,32 @@ func (e *Engine) message(ctx context.Context, tenant, ses, entry string) (*messa
 	return &m, nil
 }
 
-// CreateSession makes an empty session.
-func (e *Engine) CreateSession(ctx context.Context, tenant, name string, metadata json.RawMessage) (*SessionView, error) {
-	now := e.now()
-	ses := &store.Session{ID: "ses_" + e.cfg.NewID(), Title: name, Metadata: metadata, Created: now, Updated: now}
-	if err := e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: tenant, NewSessions: []*store.Session{ses}}); err != nil {
-		return nil, internal("engine.CreateSession", err)
+// CreateSession makes an empty session. A repetition under the same idempotency
+// key gives the first one, as it is by then.
+func (e *Engine) CreateSession(ctx context.Context, req SessionRequest) (*SessionView, error) {
+	if req.Tenant == "" {
+		req.Tenant = store.DefaultTenant
 	}
-	return sessionView(ses), nil
+	raw, err := json.Marshal(req)
+	if err != nil {
+		return nil, &fault.Error{Op: "engine.CreateSession", Kind: fault.Invalid, Field: "metadata", Err: errors.New("it is not JSON")}
+	}
+	now := e.now()
+	ses := &store.Session{ID: "ses_" + e.cfg.NewID(), Title: req.Title, Metadata: req.Metadata, Created: now, Updated: now}
+	if req.IdempotencyKey != "" {
+		ses.IdempotencyKey, ses.RequestHash = req.IdempotencyKey, requestHash(raw)
+	}
+	err = e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: req.Tenant, NewSessions: []*store.Session{ses}})
+	var exists *store.ExistsError
+	switch {
+	case err == nil:
+		return sessionView(ses), nil
+	case errors.As(err, &exists) && exists.SameRequest:
+		return e.Session(ctx, Ref{req.Tenant, exists.SessionID})
+	case errors.As(err, &exists):
+		return nil, keyTaken("created session " + exists.SessionID)
+	}
+	return nil, internal("engine.CreateSession", err)
 }
 
 // Append writes a message into a session that no run is active in, and gives its

@@ -10,7 +10,8 @@ import (
 	"agentd/internal/run"
 )
 
-// replayPage is how many events a reader takes from the store at a time.
+// replayPage is how many events a reader takes from the store at a time: what a
+// reader holds does not grow with the run.
 const replayPage = 512
 
 // Watch yields the events of a run with numbers above after: first those that
@@ -116,7 +117,7 @@ func (w *watcher) give(ev event.Event) (done bool) {
 // replay yields what is stored and reports whether that was the end.
 func (w *watcher) replay(ctx context.Context) (done bool) {
 	for {
-		rows, err := w.e.store.Events(ctx, w.ref.Tenant, w.ref.ID, w.seen, replayPage)
+		rows, err := w.e.store.Events(ctx, w.ref.Tenant, w.ref.ID, w.seen, w.e.page)
 		if err != nil {
 			w.yield(event.Event{}, internal("engine.Watch", err))
 			return true
@@ -131,27 +132,35 @@ func (w *watcher) replay(ctx context.Context) (done bool) {
 				return true
 			}
 		}
-		if len(rows) < replayPage {
+		if len(rows) < w.e.page {
 			return false
 		}
 	}
 }
 
-// Events gives the stored events of a run after a number, without waiting.
-func (e *Engine) Events(ctx context.Context, ref Ref, after int64) ([]event.Event, error) {
-	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
-	if err != nil {
-		return nil, notFound("run", ref.ID, err)
+// Replay yields the stored events of a run with numbers above after, without
+// waiting for more. It takes them from the store in batches, so that a reader
+// that stops early pays for little and one that goes on holds little. An error
+// is the last thing it yields.
+func (e *Engine) Replay(ctx context.Context, ref Ref, after int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		if _, err := e.store.Run(ctx, ref.Tenant, ref.ID); err != nil {
+			yield(event.Event{}, notFound("run", ref.ID, err))
+			return
+		}
+		w := &watcher{e: e, ref: ref, seen: after, yield: yield}
+		w.replay(ctx)
 	}
+}
+
+// Events is Replay in a list: all of it is in memory.
+func (e *Engine) Events(ctx context.Context, ref Ref, after int64) ([]event.Event, error) {
 	var out []event.Event
-	w := &watcher{e: e, ref: Ref{ref.Tenant, row.ID}, seen: after, yield: func(ev event.Event, err2 error) bool {
-		if err2 != nil {
-			err = err2
-			return false
+	for ev, err := range e.Replay(ctx, ref, after) {
+		if err != nil {
+			return out, err
 		}
 		out = append(out, ev)
-		return true
-	}}
-	w.replay(ctx)
-	return out, err
+	}
+	return out, nil
 }

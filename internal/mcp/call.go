@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +32,9 @@ type mcpTool struct {
 // Spec describes the tool.
 func (t *mcpTool) Spec() tool.Spec { return t.spec }
 
-// Run calls the tool. The errors are *fault.Error that name the server.
+// Run calls the tool. The errors are *fault.Error that name the server. An error
+// that the server itself answered with is none of them: the server works, the
+// tool failed, and the model reads why.
 func (t *mcpTool) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
 	s := t.server
 	began := s.m.opts.Now()
@@ -39,11 +42,34 @@ func (t *mcpTool) Run(ctx context.Context, call tool.Call) (tool.Result, error) 
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
 	result, attempts, err := t.run(ctx, call)
-	if err != nil {
+	answer := t.failure(ctx, err)
+	switch {
+	case answer != nil:
+		result, err = tool.ErrorResult(answer.Error()), nil
+	case err != nil:
 		err = t.explain(ctx, err, timeout)
 	}
-	t.record(call, result, err, attempts, s.m.opts.Now().Sub(began))
+	t.record(call, result, cmp.Or(err, answer), attempts, s.m.opts.Now().Sub(began))
 	return result, err
+}
+
+// failure is what the server says went wrong in its tool, where that is what err
+// is about; nil for failures of the connection, of the call's time, and for calls
+// that the server would not even try.
+func (t *mcpTool) failure(ctx context.Context, err error) error {
+	var wire *jsonrpc.Error
+	var herr *httpError
+	if !errors.As(err, &wire) || errors.As(err, &herr) || ctx.Err() != nil {
+		return nil
+	}
+	if failed, _ := lost(err); failed {
+		return nil
+	}
+	switch wire.Code {
+	case codeTooLarge, codeGarbage, codeLost, jsonrpc.CodeInvalidParams, jsonrpc.CodeMethodNotFound:
+		return nil
+	}
+	return fmt.Errorf("%s failed: %s (code %d)", t.name, wire.Message, wire.Code)
 }
 
 var errTimeout = errors.New("it took too long")
@@ -161,7 +187,6 @@ func (t *mcpTool) explain(ctx context.Context, err error, timeout time.Duration)
 		case jsonrpc.CodeInvalidParams, jsonrpc.CodeMethodNotFound:
 			return s.fault(fault.Invalid, "", "%s was refused: %s (code %d)", t.name, wire.Message, wire.Code)
 		}
-		return s.fault(fault.Unavailable, "", "%s failed: %s (code %d)", t.name, wire.Message, wire.Code)
 	}
 	return s.fault(fault.Unavailable, "", "%s: %s", t.name, s.redactor.text(err.Error()))
 }
@@ -196,18 +221,21 @@ func (t *mcpTool) doubtIf(sent bool) string {
 	return ""
 }
 
-// record logs a call with its arguments, redacted.
+// record logs a call with its arguments, redacted. err is why there is no result,
+// or what the server said beside a result that is an error.
 func (t *mcpTool) record(call tool.Call, res tool.Result, err error, attempts int, took time.Duration) {
 	s := t.server
 	outcome, level := "ok", slog.LevelInfo
 	attrs := []slog.Attr{slog.String("server", s.name), slog.String("tool", t.name), slog.String("run", call.RunID), slog.String("call", call.ID),
 		slog.Duration("duration", took), slog.Int("attempts", attempts)}
 	switch {
-	case err != nil:
-		outcome, level = string(fault.KindOf(err)), slog.LevelWarn
-		attrs = append(attrs, slog.String("error", preview([]byte(s.redactor.text(err.Error())), 500)))
 	case res.IsError:
 		outcome = "error"
+	case err != nil:
+		outcome, level = string(fault.KindOf(err)), slog.LevelWarn
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", preview([]byte(s.redactor.text(err.Error())), 500)))
 	}
 	attrs = append(attrs, slog.String("outcome", outcome))
 	ctx := context.Background()

@@ -218,6 +218,31 @@ func TestAllowDenyAndLogs(t *testing.T) {
 	}
 }
 
+// A server that answers a call with an error works: the tool failed.
+func TestErrorAnswerIsTheToolsFailure(t *testing.T) {
+	var logs syncBuffer
+	cfg, file := child(t, "fails")
+	cfg.Redaction = []string{"/sk-[a-z]+/"}
+	cfg.Effects = map[string]tool.Effect{"act": tool.Read}
+	tools, m := one(t, cfg, &Options{Log: slog.New(slog.NewTextHandler(&logs, nil))})
+	for range 2 {
+		r, err := tools["act"].Run(background(t), call(`{}`))
+		if err != nil || !r.IsError || textOf(r) != "act failed: no such table: t1 of sk-abc (code -32000)" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	text := logs.String()
+	if !strings.Contains(text, "outcome=error") || !strings.Contains(text, "no such table") || strings.Contains(text, "unavailable") || strings.Contains(text, "sk-abc") {
+		t.Errorf("the log: %s", text)
+	}
+	if n := strings.Count(said(file), "call act"); n != 2 {
+		t.Errorf("%d calls: an answer was taken for none", n)
+	}
+	if st := m.Status()[0]; st.State != Ready || st.Restarts != 0 {
+		t.Errorf("status %+v", st)
+	}
+}
+
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

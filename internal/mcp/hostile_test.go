@@ -180,6 +180,8 @@ func (h *hostile) call(r *rpc) {
 		h.send(`{"result":{"content":[{"type":"text","text":"%s"}]},"jsonrpc":"2.0","id":%s}`, strings.Repeat("x", 12<<20), r.ID)
 	case "huge, no id":
 		h.send(`{"result":{"content":[{"type":"text","text":"%s`, strings.Repeat("x", 12<<20))
+	case "fails":
+		h.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no such table: t1 of sk-abc","data":{"x":1}}}`, r.ID)
 	case "wrong result":
 		h.result(r.ID, `{"content":"not a list"}`)
 	case "changes":

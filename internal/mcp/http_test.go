@@ -285,6 +285,22 @@ func TestHTTPAnswersThatAreNoAnswers(t *testing.T) {
 	}
 }
 
+func TestHTTPErrorAnswerIsTheToolsFailure(t *testing.T) {
+	f := newFront(t, handlerOf(realServer(t), nil))
+	tools, _ := one(t, ServerConfig{Transport: "http", URL: f.URL, Protocol: protocolLegacy}, nil)
+	for _, status := range []int{200, 400} {
+		f.onCall(func(w http.ResponseWriter, id json.RawMessage) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"division by zero"}}`, id)
+		})
+		r, err := tools["hello"].Run(background(t), call(`{}`))
+		if err != nil || !r.IsError || textOf(r) != "hello failed: division by zero (code -32603)" {
+			t.Errorf("%d: %+v, %v", status, r, err)
+		}
+	}
+}
+
 func TestHTTPRetries(t *testing.T) {
 	for _, tt := range []struct {
 		effect tool.Effect

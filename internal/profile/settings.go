@@ -26,6 +26,10 @@ type Limits struct {
 	MaxBodyBytes int64 `json:"max_body_bytes" default:"16777216" min:"1024"`
 	// Bytes of a tool result that the model reads; a larger one is stored as an artifact and the model gets its beginning.
 	MaxResultBytes int64 `json:"max_result_bytes" default:"30720" min:"1024"`
+	// Bytes of `page` in a request, the page that is open in the host application.
+	MaxPageBytes int64 `json:"max_page_bytes" default:"16384" min:"64"`
+	// Bytes of all `references` of a request, what the person attached.
+	MaxReferencesBytes int64 `json:"max_references_bytes" default:"65536" min:"64"`
 	// Runs that execute at the same time; more wait in the queue.
 	MaxConcurrentRuns int `json:"max_concurrent_runs" default:"1024" min:"1"`
 	// Levels of subagents below a run that was started from outside: 1 means that subagents have none of their own. A run at the last level is refused to start another; this is also what bounds profiles that name each other.

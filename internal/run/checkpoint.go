@@ -76,7 +76,10 @@ func (m *machine) finish(status Status, reason string, e *event.Error) {
 	s := &m.State
 	s.Status, s.Phase, s.StopReason = status, PhaseEnded, reason
 	s.Model, s.Calls = nil, nil
-	s.Deadline, s.Remaining = 0, 0
+	if s.Deadline != 0 {
+		s.Remaining = max(s.Deadline-m.now, 0)
+		s.Deadline = 0
+	}
 	if back := append(s.Steering, s.FollowUps...); len(back) > 0 {
 		m.write(ReturnQueued{Inputs: back})
 	}

@@ -116,7 +116,8 @@ type State struct {
 	// Cancel is why a cancel was requested; empty if none was.
 	Cancel string `json:"cancel,omitempty"`
 	// Deadline is when the run must have ended, Unix milliseconds; 0: never.
-	// While paused, Remaining holds the time left instead.
+	// While paused, and once the run has ended, Remaining holds the time left
+	// instead.
 	Deadline  int64 `json:"deadline,omitempty"`
 	Remaining int64 `json:"remaining,omitempty"`
 

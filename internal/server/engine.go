@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 
 	"agentd/event"
@@ -41,7 +40,7 @@ type Steering interface {
 // People shows and answers interrupts.
 type People interface {
 	Answer(ctx context.Context, req engine.AnswerRequest) (*engine.InterruptView, error)
-	Interrupts(ctx context.Context, tenant, status, runID string) ([]*engine.InterruptView, error)
+	Interrupts(ctx context.Context, tenant string, f engine.InterruptFilter) (interrupts []*engine.InterruptView, cursor string, err error)
 	Interrupt(ctx context.Context, ref engine.Ref) (*engine.InterruptView, error)
 }
 
@@ -50,13 +49,15 @@ type Journal interface {
 	// Watch yields the events above after, stored ones first, then those
 	// that come, until the terminal event. It yields an error at most once, last.
 	Watch(ctx context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error]
-	// Events gives the stored events above after, without waiting.
-	Events(ctx context.Context, ref engine.Ref, after int64) ([]event.Event, error)
+	// Replay yields the stored events above after, without waiting. It
+	// reads on as its reader does. It yields an error at most once, last.
+	Replay(ctx context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error]
 }
 
 // Sessions keeps conversations.
 type Sessions interface {
-	CreateSession(ctx context.Context, tenant, title string, metadata json.RawMessage) (*engine.SessionView, error)
+	// CreateSession is idempotent for requests with a key, like Start.
+	CreateSession(ctx context.Context, req engine.SessionRequest) (*engine.SessionView, error)
 	Session(ctx context.Context, ref engine.Ref) (*engine.SessionView, error)
 	Sessions(ctx context.Context, tenant string, f engine.SessionFilter) ([]*engine.SessionView, string, error)
 	DeleteSession(ctx context.Context, ref engine.Ref) error

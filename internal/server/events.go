@@ -18,10 +18,12 @@ import (
 // retryHint is how long clients wait before they connect again.
 const retryHint = "retry: 2000\n\n"
 
-// Limits of ?stream=false.
+// Limits of ?stream=false. A page ends where the first of them is reached; the
+// last event may go beyond maxEventsBytes.
 const (
-	defaultEvents = 1000
-	maxEvents     = 10000
+	defaultEvents  = 1000
+	maxEvents      = 10000
+	maxEventsBytes = 4 << 20
 )
 
 // events streams the events of a run, or lists those there are.
@@ -50,11 +52,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 		return wire.Invalid("limit", "goes with stream=false")
 	}
 	if r.Header.Get("Last-Event-ID") != "" && run.Status(current.Status).Ended() {
-		rest, err := s.engine.Events(r.Context(), ref, after)
+		seen, err := s.seenAll(r.Context(), ref, after)
 		if err != nil {
 			return err
 		}
-		if len(rest) == 0 {
+		if seen {
 			// An EventSource that has seen the end connects again and
 			// again, until it gets this.
 			w.WriteHeader(http.StatusNoContent)
@@ -62,6 +64,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return s.streamEvents(w, r, ref, after)
+}
+
+// seenAll is whether no event is stored above after.
+func (s *Server) seenAll(ctx context.Context, ref engine.Ref, after int64) (bool, error) {
+	for _, err := range s.engine.Replay(ctx, ref, after) {
+		return false, err
+	}
+	return true, nil
 }
 
 func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request, ref engine.Ref, after int64) error {
@@ -132,24 +142,23 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request, ref engine.R
 			return wire.Invalid("limit", "must be a number from 1 to %d", maxEvents)
 		}
 	}
-	events, err := s.engine.Events(r.Context(), ref, after)
-	if err != nil {
-		return err
-	}
-	more := len(events) > limit
-	if more {
-		events = events[:limit]
-	}
-	last := after
+	last, n, more := after, 0, false
 	b := []byte(`{"events":[`)
-	for i := range events {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if b, err = events[i].AppendJSON(b); err != nil {
+	for ev, err := range s.engine.Replay(r.Context(), ref, after) {
+		if err != nil {
 			return err
 		}
-		last = events[i].Seq
+		if more = n == limit || len(b) >= maxEventsBytes; more {
+			break
+		}
+		if n > 0 {
+			b = append(b, ',')
+		}
+		if b, err = ev.AppendJSON(b); err != nil {
+			return err
+		}
+		last = ev.Seq
+		n++
 	}
 	b = fmt.Appendf(b, `],"last_seq":%d,"more":%t,"status":`, last, more)
 	b = event.AppendString(b, current.Status)

@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"agentd/event"
 	"agentd/fault"
@@ -35,10 +36,13 @@ type fake struct {
 	notReady     error
 	// started and cancelled tell tests what happened.
 	started   []engine.StartRequest
+	created   []engine.SessionRequest
 	cancelled chan string
 	arrived   *sync.Cond
 	steered   []string
 	panics    bool
+	// replayed counts the stored events that were read.
+	replayed atomic.Int64
 }
 
 type fakeRun struct {
@@ -192,6 +196,9 @@ func (e *fake) startLocked(req engine.StartRequest, session string, p engine.Pro
 	if req.Mode != "" {
 		r.view.Mode = req.Mode
 	}
+	if n := req.Overrides.MaxSteps; n > 0 {
+		r.view.Budget = &engine.Budget{Limits: engine.BudgetLimits{MaxSteps: n}, Used: engine.BudgetUsed{Steps: 1, RunTimeSeconds: 0.5}}
+	}
 	e.runs[id] = r
 	e.order = append(e.order, id)
 	e.arrived.Broadcast()
@@ -313,17 +320,20 @@ func (e *fake) Answer(_ context.Context, req engine.AnswerRequest) (*engine.Inte
 	return &v, nil
 }
 
-func (e *fake) Interrupts(_ context.Context, _, status, runID string) ([]*engine.InterruptView, error) {
+func (e *fake) Interrupts(_ context.Context, _ string, f engine.InterruptFilter) ([]*engine.InterruptView, string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var out []*engine.InterruptView
 	for _, i := range e.asked {
-		if (status == "" || i.Status == status) && (runID == "" || i.RunID == runID) {
+		if (f.Status == "" || i.Status == f.Status) && (f.RunID == "" || i.RunID == f.RunID) && i.ID > f.Cursor {
 			out = append(out, i)
 		}
 	}
 	sort.Slice(out, func(a, b int) bool { return out[a].ID < out[b].ID })
-	return out, nil
+	if len(out) > f.Limit {
+		return out[:f.Limit], out[f.Limit-1].ID, nil
+	}
+	return out, "", nil
 }
 
 func (e *fake) Interrupt(_ context.Context, ref engine.Ref) (*engine.InterruptView, error) {
@@ -371,26 +381,32 @@ func (e *fake) Watch(ctx context.Context, ref engine.Ref, after int64) iter.Seq2
 	}
 }
 
-func (e *fake) Events(_ context.Context, ref engine.Ref, after int64) ([]event.Event, error) {
-	r, err := e.run(ref.ID)
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var out []event.Event
-	for _, ev := range r.events {
-		if ev, ok := event.After(ev, after); ok {
-			out = append(out, ev)
+func (e *fake) Replay(_ context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		r, err := e.run(ref.ID)
+		if err != nil {
+			yield(event.Event{}, err)
+			return
+		}
+		r.mu.Lock()
+		events := slices.Clone(r.events)
+		r.mu.Unlock()
+		for _, ev := range events {
+			if ev, ok := event.After(ev, after); ok {
+				e.replayed.Add(1)
+				if !yield(ev, nil) {
+					return
+				}
+			}
 		}
 	}
-	return out, nil
 }
 
-func (e *fake) CreateSession(_ context.Context, _, title string, metadata json.RawMessage) (*engine.SessionView, error) {
+func (e *fake) CreateSession(_ context.Context, req engine.SessionRequest) (*engine.SessionView, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := &engine.SessionView{ID: fmt.Sprintf("s%d", len(e.sessions)+1), Title: title, Metadata: metadata, CreatedAt: stamp, UpdatedAt: stamp}
+	e.created = append(e.created, req)
+	s := &engine.SessionView{ID: fmt.Sprintf("s%d", len(e.sessions)+1), Title: req.Title, Metadata: req.Metadata, CreatedAt: stamp, UpdatedAt: stamp}
 	e.sessions[s.ID] = s
 	return s, nil
 }

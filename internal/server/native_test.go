@@ -16,19 +16,23 @@ import (
 func TestRunLifecycle(t *testing.T) {
 	a := start(t, nil)
 	r := a.do("POST", "/runs", `{"profile":"echo@1.0.0","input":"hello there","mode":"autonomous","when_busy":"reject",
-		"context":{"page":"x"},"budget":{"max_steps":3,"max_tool_calls":4,"max_run_time_seconds":5,"max_output_tokens":6},"metadata":{"k":"v"}}`)
+		"context":{"page":"x"},"page":{"path":"/orders"},"references":["a",{"kind":"ticket","id":"7","title":"Printer","extra":1}],"budget":{"max_steps":3,"max_tool_calls":4,"max_run_time_seconds":5,"max_output_tokens":6},"metadata":{"k":"v"}}`)
 	if r.status != 201 || r.header.Get("Location") != "/runs/r1" || r.json(t)["session_id"] != "s1" {
 		t.Fatalf("%d %v %s", r.status, r.header, r.body)
 	}
 	got := a.e.lastStart()
 	if got.Tenant != "default" || got.Profile != "echo@1.0.0" || got.Mode != "autonomous" || got.WhenBusy != engine.Reject || got.Input[0].Text != "hello there" ||
-		string(got.Context) != `{"page":"x"}` || got.Overrides.MaxSteps != 3 || got.Overrides.MaxToolCalls != 4 || got.Overrides.MaxRunTimeSeconds != 5 || got.Overrides.MaxOutputTokens != 6 {
+		string(got.Context) != `{"page":"x"}` || got.Overrides.MaxSteps != 3 || got.Overrides.MaxToolCalls != 4 || got.Overrides.MaxRunTimeSeconds != 5 || got.Overrides.MaxOutputTokens != 6 ||
+		string(got.Page) != `{"path":"/orders"}` || len(got.References) != 2 || string(got.References[0]) != `"a"` || string(got.References[1]) != `{"kind":"ticket","id":"7","title":"Printer","extra":1}` {
 		t.Errorf("%+v", got)
 	}
 	a.do("GET", "/runs/r1/events", "") // waits for the end
 	run := a.do("GET", "/runs/r1", "").json(t)
 	if run["status"] != "completed" || run["output"] != "hello there" || run["profile_version"] != "1.0.0" {
 		t.Errorf("%v", run)
+	}
+	if b, _ := json.Marshal(run["budget"]); string(b) != `{"limits":{"max_steps":3},"used":{"run_time_seconds":0.5,"steps":1,"tool_calls":0}}` {
+		t.Errorf("%s", b)
 	}
 	if r := a.do("POST", "/runs/r1/cancel", ""); r.status != 409 {
 		t.Errorf("cancelling an ended run: %d", r.status)
@@ -83,6 +87,16 @@ func TestInterrupts(t *testing.T) {
 	if r := a.do("GET", "/interrupts?status=open&run_id=r1", "").json(t); len(r["interrupts"].([]any)) != 1 {
 		t.Errorf("%v", r)
 	}
+	a.e.asked["r1.i2"] = &engine.InterruptView{ID: "r1.i2", RunID: "r1", SessionID: "s1", Kind: "question", Status: "open", Prompt: "Why?", CreatedAt: stamp}
+	first := a.do("GET", "/interrupts?status=open&limit=1", "").json(t)
+	if len(first["interrupts"].([]any)) != 1 || first["cursor"] != "r1.i1" {
+		t.Errorf("%v", first)
+	}
+	second := a.do("GET", "/interrupts?status=open&limit=1&cursor=r1.i1", "").json(t)
+	if l := second["interrupts"].([]any); len(l) != 1 || l[0].(map[string]any)["interrupt_id"] != "r1.i2" || second["cursor"] != nil {
+		t.Errorf("%v", second)
+	}
+	delete(a.e.asked, "r1.i2")
 	if r := a.do("GET", "/interrupts/r1.i1", "").json(t); r["prompt"] != "May I delete x?" {
 		t.Errorf("%v", r)
 	}
@@ -102,7 +116,13 @@ func TestSessions(t *testing.T) {
 	if r := a.do("POST", "/sessions", ``); r.status != 201 || r.header.Get("Location") != "/sessions/s1" {
 		t.Errorf("%d %v", r.status, r.header)
 	}
-	a.do("POST", "/sessions", `{"title":"plans","metadata":{"a":1}}`)
+	a.do("POST", "/sessions", `{"title":"plans","metadata":{"a":1}}`, "Idempotency-Key: k1")
+	if got := a.e.created[1]; got.Tenant != "default" || got.IdempotencyKey != "k1" || got.Title != "plans" || string(got.Metadata) != `{"a":1}` {
+		t.Errorf("%+v", got)
+	}
+	if _, _, _, field := a.do("POST", "/sessions", `{}`, "Idempotency-Key: "+strings.Repeat("x", 256)).error(t); field != "Idempotency-Key" {
+		t.Errorf("field %q", field)
+	}
 	if r := a.do("GET", "/sessions?limit=1", "").json(t); len(r["sessions"].([]any)) != 1 || r["cursor"] != "s1" {
 		t.Errorf("%v", r)
 	}
@@ -191,7 +211,9 @@ func TestBadRequests(t *testing.T) {
 		{"unknown field", "POST", "/runs", `{"input":"x","promt":"y"}`, "promt", "line 1, column 20"},
 		{"other case", "POST", "/runs", `{"Input":"x"}`, "Input", "unknown"},
 		{"repeated field", "POST", "/runs", `{"input":"x","input":"y"}`, "input", "twice"},
-		{"unknown nested field", "POST", "/runs", `{"input":"x","budget":{"max_step":1}}`, "max_step", "unknown"},
+		{"unknown nested field", "POST", "/runs", `{"input":"x","budget":{"max_step":1}}`, "budget.max_step", "unknown"},
+		{"a limit that nothing enforces", "POST", "/runs", `{"input":"x","budget":{"max_steps":1,"max_cost_usd":0.5}}`, "budget.max_cost_usd", "not be enforced"},
+		{"a limit in another case", "POST", "/runs", `{"input":"x","budget":{"MAX_STEPS":1}}`, "budget.MAX_STEPS", "not be enforced"},
 		{"wrong type", "POST", "/runs", `{"input":"x","profile":7}`, "profile", "must be a string, not number"},
 		{"wrong nested type", "POST", "/runs", `{"input":"x","budget":{"max_steps":"1"}}`, "budget.max_steps", "must be an integer, not string"},
 		{"a fraction", "POST", "/runs", `{"input":"x","budget":{"max_steps":1.5}}`, "budget.max_steps", "must be an integer"},
@@ -209,6 +231,7 @@ func TestBadRequests(t *testing.T) {
 		{"mode", "POST", "/runs", `{"input":"x","mode":"batch"}`, "mode", "batch"},
 		{"when_busy", "POST", "/runs", `{"input":"x","when_busy":"rollback"}`, "when_busy", "rollback"},
 		{"metadata", "POST", "/runs", `{"input":"x","metadata":[1]}`, "metadata", "object"},
+		{"references", "POST", "/runs", `{"input":"x","references":"y"}`, "references", "must be a list"},
 		{"steer nothing", "POST", "/runs/r1/steer", `{}`, "input", "missing"},
 		{"follow up nothing", "POST", "/runs/r1/follow_up", `{"input":""}`, "input", "empty"},
 		{"cancel with more", "POST", "/runs/r1/cancel", `{"force":true}`, "force", "unknown"},
@@ -223,6 +246,7 @@ func TestBadRequests(t *testing.T) {
 		{"status", "GET", "/runs?status=done", "", "status", "done"},
 		{"parameter", "GET", "/runs?stauts=failed", "", "stauts", "unknown query"},
 		{"query", "GET", "/runs?a=%zz", "", "", "query"},
+		{"limit of interrupts", "GET", "/interrupts?limit=201", "", "limit", "1 to 200"},
 		{"interrupt status", "GET", "/interrupts?status=x", "", "status", "not a choice"},
 		{"time", "GET", "/usage?from=yesterday", "", "from", "time"},
 		{"after", "GET", "/runs/r1/events?after=x", "", "after", "number of an event"},

@@ -60,7 +60,8 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 // reason.
 func FuzzDecodeStart(f *testing.F) {
 	for _, s := range []string{``, `{}`, `{"input":"x"}`, `{"input":[{"type":"text","text":"x"},{"type":"image","data":"AA","mimeType":"image/png"}],"budget":{"max_steps":1}}`,
-		`{"input":"x","input":"y"}`, `{"input":{"type":"text"}}`, `[1]`, `{"input":"x"}}`, "{\"input\":\"\xff\"}", `{"mode":"autonomous","input":"é","context":null,"metadata":{"a":[1,2]}}`} {
+		`{"input":"x","input":"y"}`, `{"input":{"type":"text"}}`, `[1]`, `{"input":"x"}}`, "{\"input\":\"\xff\"}", `{"mode":"autonomous","input":"é","context":null,"metadata":{"a":[1,2]}}`,
+		`{"input":"x","page":null,"references":null}`, `{"input":"x","page":{"a":1},"references":["y",{"kind":"k","id":"1"},7,null]}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

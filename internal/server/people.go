@@ -76,20 +76,25 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, req engine.Answe
 }
 
 func (s *Server) listInterrupts(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, "status", "run_id")
+	q, err := query(r, "status", "run_id", "limit", "cursor")
+	if err != nil {
+		return err
+	}
+	limit, err := limitOf(q)
 	if err != nil {
 		return err
 	}
 	if err := oneOf("status", q.Get("status"), "open", "answered", "expired", "cancelled"); err != nil {
 		return err
 	}
-	views, err := s.engine.Interrupts(r.Context(), tenant(r), q.Get("status"), q.Get("run_id"))
+	views, cursor, err := s.engine.Interrupts(r.Context(), tenant(r), engine.InterruptFilter{Status: q.Get("status"), RunID: q.Get("run_id"), Cursor: q.Get("cursor"), Limit: limit})
 	if err != nil {
 		return err
 	}
 	wire.WriteJSON(w, http.StatusOK, struct {
 		Interrupts []*engine.InterruptView `json:"interrupts"`
-	}{list(views)})
+		Cursor     string                  `json:"cursor,omitempty"`
+	}{list(views), cursor})
 	return nil
 }
 

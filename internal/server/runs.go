@@ -2,9 +2,11 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -31,8 +33,11 @@ type startBody struct {
 	Mode      string          `json:"mode"`
 	WhenBusy  string          `json:"when_busy"`
 	Context   json.RawMessage `json:"context"`
-	Budget    *budget         `json:"budget"`
-	Metadata  json.RawMessage `json:"metadata"`
+	// Page and References are the engine's to check.
+	Page       json.RawMessage   `json:"page"`
+	References []json.RawMessage `json:"references"`
+	Budget     *budget           `json:"budget"`
+	Metadata   json.RawMessage   `json:"metadata"`
 }
 
 // budget narrows a profile's limits. Zero changes nothing.
@@ -43,11 +48,38 @@ type budget struct {
 	MaxOutputTokens   int `json:"max_output_tokens"`
 }
 
+// limits are the members of a budget. All of them are enforced.
+func limits() []string {
+	return []string{"max_steps", "max_tool_calls", "max_run_time_seconds", "max_output_tokens"}
+}
+
+// notALimit finds a member of the budget that nothing enforces: whoever sent it
+// must not believe that it holds.
+func notALimit(raw []byte) error {
+	var b struct {
+		Budget map[string]json.RawMessage `json:"budget"`
+	}
+	if json.Unmarshal(raw, &b) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Budget)) {
+		if !slices.Contains(limits(), name) {
+			return &fault.Error{Kind: fault.Invalid, Field: "budget." + wire.Clip(name, 60), Err: errors.New("unknown limit: it would not be enforced"),
+				Hint: "The limits are: " + strings.Join(limits(), ", ") + "."}
+		}
+	}
+	return nil
+}
+
 // decodeStart reads the body of POST /runs.
 func decodeStart(raw []byte) (engine.StartRequest, error) {
 	var b startBody
 	var req engine.StartRequest
-	if err := wire.Decode(raw, &b); err != nil {
+	err := wire.Decode(raw, &b)
+	if err != nil || b.Budget != nil {
+		err = cmp.Or(notALimit(raw), err)
+	}
+	if err != nil {
 		return req, err
 	}
 	input, err := decodeInput(b.Input)
@@ -64,7 +96,7 @@ func decodeStart(raw []byte) (engine.StartRequest, error) {
 		return req, err
 	}
 	req = engine.StartRequest{Profile: b.Profile, Input: input, SessionID: b.SessionID, Mode: b.Mode,
-		WhenBusy: engine.WhenBusy(b.WhenBusy), Context: given(b.Context), Metadata: given(b.Metadata)}
+		WhenBusy: engine.WhenBusy(b.WhenBusy), Context: given(b.Context), Page: given(b.Page), References: b.References, Metadata: given(b.Metadata)}
 	if b.Budget != nil {
 		for _, l := range []struct {
 			name  string

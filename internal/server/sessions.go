@@ -12,6 +12,10 @@ import (
 )
 
 func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
 	var b struct {
 		Title    string          `json:"title"`
 		Metadata json.RawMessage `json:"metadata"`
@@ -22,7 +26,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	if err := object("metadata", b.Metadata); err != nil {
 		return err
 	}
-	view, err := s.engine.CreateSession(r.Context(), tenant(r), b.Title, given(b.Metadata))
+	view, err := s.engine.CreateSession(r.Context(), engine.SessionRequest{Tenant: tenant(r), Title: b.Title, Metadata: given(b.Metadata), IdempotencyKey: key})
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,11 @@ type Session struct {
 	Ephemeral bool
 	Created   int64
 	Updated   int64
+
+	// IdempotencyKey is unique per tenant where it is not empty. RequestHash
+	// tells an honest repetition from a different request under the same key.
+	IdempotencyKey string
+	RequestHash    string
 }
 
 // SessionRef names a session of a tenant.
@@ -186,7 +191,8 @@ type InterruptChange struct {
 type InterruptFilter struct {
 	Status string
 	RunID  string
-	Limit  int // 0: 100
+	Limit  int // 0: 50
+	Cursor string
 }
 
 // Usage is what one model call used and cost. Amounts are in billionths of a

@@ -15,14 +15,21 @@ var (
 	ErrTooNew = errors.New("the store was written by a newer version of agentd")
 )
 
-// ExistsError says that a run with the same idempotency key exists.
+// ExistsError says that a run, or a session, with the same idempotency key exists.
+// The keys of runs and those of sessions are apart.
 type ExistsError struct {
-	RunID string
-	// SameRequest is whether that run's RequestHash is the same.
+	// RunID or SessionID names it.
+	RunID, SessionID string
+	// SameRequest is whether its RequestHash is the same.
 	SameRequest bool
 }
 
-func (e *ExistsError) Error() string { return "a run with this idempotency key exists: " + e.RunID }
+func (e *ExistsError) Error() string {
+	if e.SessionID != "" {
+		return "a session with this idempotency key exists: " + e.SessionID
+	}
+	return "a run with this idempotency key exists: " + e.RunID
+}
 
 // Store is everything durable. Implementations are safe for concurrent use.
 type Store interface {
@@ -81,8 +88,8 @@ type JournalReader interface {
 // InterruptReader reads interrupts.
 type InterruptReader interface {
 	Interrupt(ctx context.Context, tenant, id string) (*Interrupt, error)
-	// Interrupts lists interrupts, oldest first.
-	Interrupts(ctx context.Context, tenant string, f InterruptFilter) ([]*Interrupt, error)
+	// Interrupts lists interrupts, oldest first. The cursor is "" at the end.
+	Interrupts(ctx context.Context, tenant string, f InterruptFilter) (i []*Interrupt, cursor string, err error)
 }
 
 // BlobReader reads blobs.

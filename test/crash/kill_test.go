@@ -248,7 +248,7 @@ func (w *world) watchOnce(ctx context.Context, v *watched, seen *int64, text *st
 // person answers every call of which nobody knows whether it happened.
 func (w *world) person(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
-		open, err := w.client.Interrupts(ctx, "open")
+		open, _, err := w.client.Interrupts(ctx, "open", "", 0)
 		if err == nil {
 			for _, i := range open {
 				w.answer(ctx, i, rng)

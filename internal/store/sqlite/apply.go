@@ -193,17 +193,33 @@ func (a *applier) runRow(t int64, id string) (*runRow, error) {
 func minute(ms int64) int64 { return ms / 60_000 }
 
 func (a *applier) newSession(t int64, s *store.Session) error {
-	_, k, err := a.c.exec(`INSERT INTO sessions (tenant, id, created, minute, updated, leaf, title, metadata, ephemeral)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		t, s.ID, s.Created, minute(s.Updated), s.Updated, text(s.Leaf), text(s.Title), blob(s.Metadata), s.Ephemeral)
+	_, k, err := a.c.exec(`INSERT INTO sessions (tenant, id, created, minute, updated, leaf, title, metadata, ephemeral, idempotency_key, request_hash)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		t, s.ID, s.Created, minute(s.Updated), s.Updated, text(s.Leaf), text(s.Title), blob(s.Metadata), s.Ephemeral,
+		text(s.IdempotencyKey), text(s.RequestHash))
 	if primary(err) == codeConstraint {
-		return refuse(store.ErrConflict, "session %s exists", s.ID)
+		return a.whyNoSession(t, s)
 	}
 	if err != nil {
 		return err
 	}
 	remember(a.sessions, rowName{t, s.ID}, &sessionRow{key: k, minute: minute(s.Updated)})
 	return nil
+}
+
+// whyNoSession finds out which of the unique indexes refused a session.
+func (a *applier) whyNoSession(t int64, s *store.Session) error {
+	if s.IdempotencyKey != "" {
+		var id, hash string
+		ok, err := a.c.get("SELECT id, request_hash FROM sessions WHERE tenant = ? AND idempotency_key = ?", []any{&id, &hash}, t, s.IdempotencyKey)
+		if err != nil {
+			return err
+		}
+		if ok {
+			return refuse(&store.ExistsError{SessionID: id, SameRequest: hash == s.RequestHash}, "idempotency key %q", s.IdempotencyKey)
+		}
+	}
+	return refuse(store.ErrConflict, "session %s exists", s.ID)
 }
 
 // entries inserts es and gives the key of the first. Their keys follow each

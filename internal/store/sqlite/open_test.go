@@ -249,8 +249,9 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-// A store of version 1 said in the metadata which sessions are ephemeral.
-func TestMigrationToEphemeralColumn(t *testing.T) {
+// A store of the first version is brought up to date with what is in it; which
+// sessions are ephemeral was in their metadata.
+func TestMigrationFromTheFirstVersion(t *testing.T) {
 	ms, err := loadMigrations(migrations)
 	if err != nil {
 		t.Fatal(err)
@@ -278,6 +279,7 @@ func TestMigrationToEphemeralColumn(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
+	commit(t, s, &store.Tx{Tenant: store.DefaultTenant, NewSessions: []*store.Session{{ID: "t", IdempotencyKey: "k"}, {ID: "u"}}})
 }
 
 func TestMigrationFilesAreNumbered(t *testing.T) {

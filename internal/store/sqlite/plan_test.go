@@ -16,6 +16,8 @@ func TestNoScans(t *testing.T) {
 	st := newSteps("s", "r", 1)
 	tx := st.start()
 	tx.NewRuns[0].IdempotencyKey = "key"
+	tx.NewSessions[0].IdempotencyKey = "key"
+	run := tx.NewRuns[0]
 	tx.Inputs = []*store.Input{{RunID: "r", ID: "i"}}
 	tx.NewInterrupts = []*store.Interrupt{{ID: "i", RunID: "r", InterruptAnswer: store.InterruptAnswer{Status: "open"}}}
 	commit(t, s, tx)
@@ -25,6 +27,7 @@ func TestNoScans(t *testing.T) {
 			Answers: []store.InterruptChange{{ID: "i", InterruptAnswer: store.InterruptAnswer{Status: "answered"}}}})
 	}
 	_ = s.Commit(ctx, tx)
+	_ = s.Commit(ctx, &store.Tx{Tenant: tenant, NewRuns: []*store.Run{run}})
 	_ = s.Commit(ctx, &store.Tx{Tenant: tenant, Leaves: []store.Leaf{{SessionID: "s", EntryID: st.leaf, Updated: 7}}})
 
 	read := func(_ any, err error) {
@@ -43,8 +46,9 @@ func TestNoScans(t *testing.T) {
 	read(s.Trace(ctx, tenant, "r"))
 	read(s.Unfinished(ctx))
 	read(s.Interrupt(ctx, tenant, "i"))
-	for _, f := range []store.InterruptFilter{{}, {Status: "open"}, {RunID: "r"}, {RunID: "r", Status: "open"}} {
-		read(s.Interrupts(ctx, tenant, f))
+	for _, f := range []store.InterruptFilter{{}, {Status: "open"}, {RunID: "r"}, {RunID: "r", Status: "open"}, {Cursor: "1"}} {
+		_, _, err := s.Interrupts(ctx, tenant, f)
+		read(nil, err)
 	}
 	for _, f := range []store.UsageFilter{{}, {RunID: "r"}, {SessionID: "s"}, {From: 1, To: 2}} {
 		read(s.Usage(ctx, tenant, f))

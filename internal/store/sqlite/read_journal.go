@@ -5,12 +5,21 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"agentd/fault"
 	"agentd/internal/store"
 )
 
-// Events implements store.JournalReader.
+// journalChunk is how many rows of the journal are in memory at a time while
+// events are read: a row is as large as a commit was.
+const journalChunk = 64
+
+// errEnough ends the reading of rows.
+var errEnough = errors.New("enough")
+
+// Events implements store.JournalReader. What it holds in memory is a chunk of
+// the journal and its answer, however long the run is.
 func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, limit int) ([]*store.Event, error) {
 	var out []*store.Event
 	full := func() bool { return limit > 0 && len(out) >= limit }
@@ -19,17 +28,24 @@ func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, l
 		if err != nil {
 			return err
 		}
-		// A row has at least one event, so limit rows are enough.
-		return s.journalRows(ctx, c, "WHERE run = ? AND last_seq > ? ORDER BY last_seq LIMIT ?", func(b []byte) error {
-			return decode(runID, b, func(e *store.Event) bool {
-				if e.Seq > after && !full() {
-					out = append(out, e)
+		for last := after; ; {
+			n, err := s.journalRows(ctx, c, "WHERE run = ? AND last_seq > ? ORDER BY last_seq LIMIT ?", func(seq int64, b []byte) error {
+				if last = seq; full() {
+					return errEnough
 				}
-				return !full()
-			}, nil)
-		}, k, after, limitOr(limit, -1))
+				return decode(runID, b, func(e *store.Event) bool {
+					if e.Seq > after {
+						out = append(out, e)
+					}
+					return !full()
+				}, nil)
+			}, k, last, journalChunk)
+			if err != nil || n < journalChunk {
+				return err
+			}
+		}
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnough) {
 		return nil, s.damaged("events of run "+runID, err)
 	}
 	return out, nil
@@ -43,9 +59,10 @@ func (s *Store) Trace(ctx context.Context, tenant, runID string) ([]*store.Trace
 		if err != nil {
 			return err
 		}
-		return s.journalRows(ctx, c, "WHERE run = ? ORDER BY key", func(b []byte) error {
+		_, err = s.journalRows(ctx, c, "WHERE run = ? ORDER BY key", func(_ int64, b []byte) error {
 			return decode(runID, b, nil, func(t *store.Trace) { out = append(out, t) })
 		}, k)
+		return err
 	})
 	if err != nil {
 		return nil, s.damaged("trace of run "+runID, err)
@@ -53,20 +70,20 @@ func (s *Store) Trace(ctx context.Context, tenant, runID string) ([]*store.Trace
 	return out, nil
 }
 
-// journalRows calls each with the content of every row of the journal that
-// where selects.
-func (s *Store) journalRows(ctx context.Context, c *conn, where string, each func([]byte) error, args ...any) error {
+// journalRows calls each with the last number and the content of every row of the
+// journal that where selects, and gives how many these are.
+func (s *Store) journalRows(ctx context.Context, c *conn, where string, each func(lastSeq int64, content []byte) error, args ...any) (n int, err error) {
 	type packed struct {
-		entry, n int64
-		body     []byte
+		entry, n, seq int64
+		body          []byte
 	}
 	var rows []packed
-	err := c.query(ctx, "SELECT entry, entries, body FROM journal "+where, func(r row) error {
-		rows = append(rows, packed{r.int(0), r.int(1), r.blob(2)})
+	err = c.query(ctx, "SELECT entry, entries, body, last_seq FROM journal "+where, func(r row) error {
+		rows = append(rows, packed{r.int(0), r.int(1), r.int(3), r.blob(2)})
 		return nil
 	}, args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var dict [][]byte
 	for _, p := range rows {
@@ -76,21 +93,21 @@ func (s *Store) journalRows(ctx context.Context, c *conn, where string, each fun
 				dict = append(dict, r.blob(0))
 				return nil
 			}, p.entry, p.entry+p.n); err != nil {
-				return err
+				return 0, err
 			}
 			if int64(len(dict)) != p.n {
-				return errPacked
+				return 0, errPacked
 			}
 		}
 		b, err := s.codec.unpack(p.body, dict...)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		if err := each(b); err != nil {
-			return err
+		if err := each(p.seq, b); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return len(rows), nil
 }
 
 // damaged names what could not be read, where the value itself is at fault.
@@ -103,7 +120,7 @@ func (s *Store) damaged(what string, err error) error {
 }
 
 const interruptColumns = `SELECT i.id, r.id, i.root_id, s.id, i.call_id, i.kind, i.prompt, i.schema, i.tool_call, i.created, i.expires,
-	i.status, i.decision, i.answer, i.reason, i.answered_by, i.answered
+	i.status, i.decision, i.answer, i.reason, i.answered_by, i.answered, i.key
 	FROM interrupts i JOIN runs r ON r.key = i.run JOIN sessions s ON s.key = r.session
 	WHERE i.tenant = (SELECT key FROM tenants WHERE id = ?)`
 
@@ -130,8 +147,15 @@ func (s *Store) Interrupt(ctx context.Context, tenant, id string) (*store.Interr
 }
 
 // Interrupts implements store.InterruptReader.
-func (s *Store) Interrupts(ctx context.Context, tenant string, f store.InterruptFilter) ([]*store.Interrupt, error) {
-	sql, args := interruptColumns, []any{tenant}
+func (s *Store) Interrupts(ctx context.Context, tenant string, f store.InterruptFilter) ([]*store.Interrupt, string, error) {
+	limit, last := limitOr(f.Limit, 50), int64(0)
+	if f.Cursor != "" {
+		var err error
+		if last, err = strconv.ParseInt(f.Cursor, 36, 64); err != nil {
+			return nil, "", badCursor(f.Cursor)
+		}
+	}
+	sql, args := interruptColumns+" AND i.key > ?", []any{tenant, last}
 	if f.Status != "" {
 		sql, args = sql+" AND i.status = ?", append(args, f.Status)
 	}
@@ -142,13 +166,22 @@ func (s *Store) Interrupts(ctx context.Context, tenant string, f store.Interrupt
 		args = append(args, tenant, f.RunID, tenant, f.RunID)
 	}
 	var out []*store.Interrupt
+	var cursor string
 	err := s.read(ctx, func(c *conn) error {
 		return c.query(ctx, sql+" ORDER BY i.key LIMIT ?", func(r row) error {
+			if len(out) == limit {
+				cursor = strconv.FormatInt(last, 36)
+				return nil
+			}
 			out = append(out, interruptOf(r))
+			last = r.int(17)
 			return nil
-		}, append(args, limitOr(f.Limit, 100))...)
+		}, append(args, limit+1)...)
 	})
-	return out, err
+	if err != nil {
+		return nil, "", err
+	}
+	return out, cursor, nil
 }
 
 // Blob implements store.BlobReader.

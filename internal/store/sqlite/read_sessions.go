@@ -11,10 +11,11 @@ import (
 	"agentd/internal/store"
 )
 
-const sessionColumns = "SELECT id, title, leaf, metadata, created, updated, key, ephemeral FROM sessions"
+const sessionColumns = "SELECT id, title, leaf, metadata, created, updated, key, ephemeral, idempotency_key, request_hash FROM sessions"
 
 func sessionOf(r row) *store.Session {
-	return &store.Session{ID: r.text(0), Title: r.text(1), Leaf: r.text(2), Metadata: r.blob(3), Created: r.int(4), Updated: r.int(5), Ephemeral: r.int(7) != 0}
+	return &store.Session{ID: r.text(0), Title: r.text(1), Leaf: r.text(2), Metadata: r.blob(3), Created: r.int(4), Updated: r.int(5), Ephemeral: r.int(7) != 0,
+		IdempotencyKey: r.text(8), RequestHash: r.text(9)}
 }
 
 // Session implements store.SessionReader.

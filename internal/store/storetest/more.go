@@ -77,9 +77,60 @@ func testInterruptFilter(f *fixture) {
 		{store.InterruptFilter{RunID: "root", Status: "open"}, []string{"i3", "i4"}},
 		{store.InterruptFilter{RunID: "no"}, []string{}},
 	} {
-		is := ok[[]*store.Interrupt](f)(f.store.Interrupts(f.Context(), tenant, c.filter))
-		equal(f, fmt.Sprintf("%+v", c.filter), ids(is, func(i *store.Interrupt) string { return i.ID }), c.want)
+		got, _ := f.interrupts(c.filter)
+		equal(f, fmt.Sprintf("%+v", c.filter), got, c.want)
 	}
+}
+
+func (f *fixture) interrupts(filter store.InterruptFilter) (list []string, cursor string) {
+	f.Helper()
+	is, cursor, err := f.store.Interrupts(f.Context(), tenant, filter)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return ids(is, func(i *store.Interrupt) string { return i.ID }), cursor
+}
+
+func testInterruptPages(f *fixture) {
+	f.begin("s1", "r1")
+	f.begin("s2", "r2")
+	other := session("s1")
+	f.commit(&store.Tx{Tenant: "tenant-b", NewSessions: []*store.Session{other}, NewRuns: []*store.Run{run("r1", "s1", "running")}})
+	add := func(n int) {
+		f.commit(&store.Tx{NewInterrupts: []*store.Interrupt{interrupt(fmt.Sprintf("i%02d", n), fmt.Sprint("r", 1+n%2))}})
+		f.commit(&store.Tx{Tenant: "tenant-b", NewInterrupts: []*store.Interrupt{interrupt(fmt.Sprintf("i%02d", n), "r1")}})
+	}
+	for n := range 11 {
+		add(n)
+	}
+	all, cursor := f.interrupts(store.InterruptFilter{})
+	equal(f, "all", len(all), 11)
+	equal(f, "cursor at the end", cursor, "")
+	// Pages hold still while interrupts are added and answered.
+	var got []string
+	for filter, n := (store.InterruptFilter{Limit: 3}), 11; ; n++ {
+		list, cursor := f.interrupts(filter)
+		got = append(got, list...)
+		if cursor == "" {
+			break
+		}
+		equal(f, "size of a page", len(list), 3)
+		filter.Cursor = cursor
+		if n < 13 {
+			add(n)
+		}
+		f.commit(&store.Tx{Answers: []store.InterruptChange{{ID: list[0], InterruptAnswer: store.InterruptAnswer{Status: "answered"}}}})
+		f.again()
+	}
+	equal(f, "pages", got, append(all, "i11", "i12"))
+	// With filters, and without a cursor where a page ends at the end.
+	filter := store.InterruptFilter{RunID: "r1", Status: "open", Limit: 2}
+	list, cursor := f.interrupts(filter)
+	equal(f, "filtered", list, []string{"i02", "i04"})
+	filter.Cursor, filter.Limit = cursor, 3
+	list, cursor = f.interrupts(filter)
+	equal(f, "filtered", list, []string{"i08", "i10", "i12"})
+	equal(f, "cursor of the last page", cursor, "")
 }
 
 func testAnswerRace(f *fixture) {
@@ -151,7 +202,8 @@ func testDrop(f *fixture) {
 		// Usage is the bill: its sums do not fall.
 		equal(f, "usage", ok[[]*store.UsageTotal](f)(f.store.Usage(ctx, tenant, store.UsageFilter{})), before)
 		equal(f, "usage of the session", len(ok[[]*store.UsageTotal](f)(f.store.Usage(ctx, tenant, store.UsageFilter{SessionID: "s1"}))), 0)
-		equal(f, "interrupts", len(ok[[]*store.Interrupt](f)(f.store.Interrupts(ctx, tenant, store.InterruptFilter{}))), 0)
+		open, _ := f.interrupts(store.InterruptFilter{})
+		equal(f, "interrupts", len(open), 0)
 		runs, _, err := f.store.Runs(ctx, tenant, store.RunFilter{})
 		if err != nil {
 			f.Fatal(err)

@@ -150,6 +150,9 @@ func testBadCursor(f *fixture) {
 		if _, _, err := f.store.Sessions(f.Context(), tenant, store.SessionFilter{Cursor: c}); fault.KindOf(err) != fault.Invalid {
 			f.Errorf("Sessions, cursor %q: %v", c, err)
 		}
+		if _, _, err := f.store.Interrupts(f.Context(), tenant, store.InterruptFilter{Cursor: c}); fault.KindOf(err) != fault.Invalid {
+			f.Errorf("Interrupts, cursor %q: %v", c, err)
+		}
 	}
 }
 
@@ -273,6 +276,33 @@ func testEvents(f *fixture) {
 	bare := event("r1", 19)
 	bare.Data, bare.Step, bare.Time = nil, 0, 0
 	equal(f, "events", got, []*store.Event{event("r1", 11), bare})
+}
+
+// testEventPages reads a run of many commits in pages of every kind.
+func testEventPages(f *fixture) {
+	f.begin("s1", "r1")
+	var want []int64
+	for n, next := 0, int64(1); n < 200; n++ {
+		tx := &store.Tx{Trace: []*store.Trace{{RunID: "r1", Time: 1, Kind: "x"}}} // a commit may have no events at all
+		for range n % 4 {
+			tx.Events = append(tx.Events, event("r1", next))
+			want, next = append(want, next), next+int64(1+n%3)
+		}
+		f.commit(tx)
+	}
+	f.again()
+	equal(f, "all", seqs(ok[[]*store.Event](f)(f.store.Events(f.Context(), tenant, "r1", 0, 0))), want)
+	for _, limit := range []int{1, 7, 63, 64, 65, len(want) - 1, len(want), len(want) + 1} {
+		var got []int64
+		for after := int64(0); ; after = got[len(got)-1] {
+			page := seqs(ok[[]*store.Event](f)(f.store.Events(f.Context(), tenant, "r1", after, limit)))
+			if got = append(got, page...); len(page) < limit {
+				break
+			}
+			equal(f, "size of a page", len(page), limit)
+		}
+		equal(f, fmt.Sprint("pages of ", limit), got, want)
+	}
 }
 
 func testEventsOfSeveralRuns(f *fixture) {

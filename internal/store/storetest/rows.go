@@ -17,7 +17,8 @@ func everything() *store.Tx {
 		OutputEntry: "e2", Error: json.RawMessage(`{"kind":"timeout"}`), Usage: json.RawMessage(`{"input":1}`), Steps: 7, Started: 1001, Ended: 1002}
 	blob := newBlob("some data", "text/plain", "a.txt")
 	return &store.Tx{Tenant: tenant,
-		NewSessions: []*store.Session{{ID: "s1", Title: "title", Leaf: "e2", Metadata: json.RawMessage(`{"a":1}`), Ephemeral: true, Created: 1000, Updated: 2000}},
+		NewSessions: []*store.Session{{ID: "s1", Title: "title", Leaf: "e2", Metadata: json.RawMessage(`{"a":1}`), Ephemeral: true, Created: 1000, Updated: 2000,
+			IdempotencyKey: "session key", RequestHash: "session hash"}},
 		NewRuns: []*store.Run{{ID: "r1", SessionID: "s1", RootID: "r0", ParentID: "rp", ParentCall: "call", Profile: "demo", Version: "1.2.3",
 			Mode: "autonomous", IdempotencyKey: "key", RequestHash: "hash", Spec: json.RawMessage(`{"model":"m"}`),
 			Metadata: json.RawMessage(`{"b":2}`), Created: 1000, RunUpdate: update}},

@@ -57,7 +57,7 @@ func (f *fixture) nothing(tenant string) {
 		}
 	}
 	for _, filter := range []store.InterruptFilter{{}, {RunID: "r1"}, {RunID: "r0"}} {
-		is, err := f.store.Interrupts(ctx, tenant, filter)
+		is, _, err := f.store.Interrupts(ctx, tenant, filter)
 		if err != nil || len(is) > 0 {
 			f.Errorf("Interrupts %+v: %d, %v", filter, len(is), err)
 		}

@@ -1,0 +1,99 @@
+package engine
+
+// lane keeps the runs of a session in order.
+type lane struct {
+	active  string // run id
+	waiting []string
+	// pending are those that are not durable yet and must not be driven.
+	pending map[string]bool
+}
+
+// reserve puts a run that is about to be accepted into its session's lane: the
+// order in lanes is the order of acceptance. With alone it fails if the lane is
+// not free.
+func (e *Engine) reserve(session Ref, runID string, alone bool) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := e.lanes[session]
+	if l == nil {
+		l = &lane{}
+		e.lanes[session] = l
+	} else if alone {
+		return false
+	}
+	if l.pending == nil {
+		l.pending = map[string]bool{}
+	}
+	l.pending[runID] = true
+	if l.active == "" {
+		l.active = runID
+	} else {
+		l.waiting = append(l.waiting, runID)
+	}
+	return true
+}
+
+// confirm says that a reserved run is durable, and reports whether it is its turn.
+func (e *Engine) confirm(session Ref, runID string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := e.lanes[session]
+	if l == nil {
+		return false
+	}
+	delete(l.pending, runID)
+	return l.active == runID
+}
+
+// lineUp puts a durable run into its session's lane and reports whether it is its
+// turn.
+func (e *Engine) lineUp(session Ref, runID string) bool {
+	e.reserve(session, runID, false)
+	return e.confirm(session, runID)
+}
+
+// holdLane takes a session's turn for something that is not a run, if it is free.
+func (e *Engine) holdLane(session Ref, id string) bool { return e.reserve(session, id, true) }
+
+// leave takes an ended run out of its lane and drives the next one.
+func (e *Engine) leave(session Ref, runID string) {
+	e.mu.Lock()
+	l := e.lanes[session]
+	next := ""
+	switch {
+	case l == nil:
+	case l.active == runID:
+		l.active = ""
+		delete(l.pending, runID)
+		if len(l.waiting) > 0 {
+			l.active, l.waiting = l.waiting[0], l.waiting[1:]
+			if !l.pending[l.active] {
+				next = l.active
+			}
+		} else {
+			delete(e.lanes, session)
+		}
+	default:
+		delete(l.pending, runID)
+		for i, id := range l.waiting {
+			if id == runID {
+				l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+				break
+			}
+		}
+	}
+	e.mu.Unlock()
+	if next != "" {
+		e.drive(Ref{session.Tenant, next})
+	}
+}
+
+// active gives the run that has the session's turn, or "".
+func (e *Engine) active(session Ref) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if l := e.lanes[session]; l != nil {
+		return l.active
+	}
+	return ""
+}
