@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,10 +134,11 @@ func TestOnePausePerRun(t *testing.T) {
 		h := newHarness(t, oneCall("echo", `{}`), asking(echoTool(tool.Once)))
 		r := h.paused(h.run("go"), 1)
 		h.gone(r)
-		failing := true
 		h.engine.Close()
-		reads := 0
-		h.store = &unreadable{Store: h.store, fails: func(id string) bool { reads++; return failing && id == r.SessionID }}
+		var reads atomic.Int32
+		var failing atomic.Bool
+		failing.Store(true)
+		h.store = &unreadable{Store: h.store, fails: func(id string) bool { reads.Add(1); return failing.Load() && id == r.SessionID }}
 		h.start()
 		for range 20 {
 			_, err := h.engine.Answer(t.Context(), AnswerRequest{Run: r.ID, Decision: "approve"})
@@ -148,13 +150,13 @@ func TestOnePausePerRun(t *testing.T) {
 		h.engine.mu.Lock()
 		n := len(h.engine.later)
 		h.engine.mu.Unlock()
-		before := reads
+		before := reads.Load()
 		<-time.After(h.engine.cfg.RetryPause)
 		synctest.Wait()
-		if n != 1 || reads != before+1 {
-			t.Errorf("%d pauses are pending, and the run was read %d times after them", n, reads-before)
+		if n != 1 || reads.Load() != before+1 {
+			t.Errorf("%d pauses are pending, and the run was read %d times after them", n, reads.Load()-before)
 		}
-		failing = false
+		failing.Store(false)
 		<-time.After(h.engine.cfg.RetryPause)
 		synctest.Wait()
 		h.engine.mu.Lock()
