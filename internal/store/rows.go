@@ -205,7 +205,8 @@ type Usage struct {
 }
 
 // UsageFilter selects usage. From and To are Unix milliseconds, To exclusive;
-// 0 means open.
+// 0 means open. Usage is kept by the minute: one that is partly between From and To
+// counts as a whole.
 type UsageFilter struct {
 	SessionID, RunID string
 	From, To         int64

@@ -307,7 +307,7 @@ func (a *applier) journal(t int64, tx *store.Tx, j *journal, firstEntry int64) e
 		}
 		if s.key != r.session {
 			// The dictionary must not be deleted before the journal.
-			body, n = a.codec.pack(nil, j.plain), 0
+			body, n = a.codec.pack(nil, j.plain, []byte(j.run)), 0
 		}
 	}
 	var last any
@@ -323,7 +323,7 @@ func (a *applier) journal(t int64, tx *store.Tx, j *journal, firstEntry int64) e
 }
 
 func (a *applier) usage(t int64, u *store.Usage) error {
-	var session, run any
+	var session, run int64
 	if u.RunID != "" {
 		r, err := a.runRow(t, u.RunID)
 		if err != nil {
@@ -352,8 +352,10 @@ func (a *applier) usage(t int64, u *store.Usage) error {
 		}
 		remember(a.models, name, model)
 	}
-	_, _, err := a.c.exec(`INSERT INTO usage (tenant, session, run, model, time, input, output, cache_read, cache_write, cost)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		t, session, run, model, u.Time, u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Cost)
+	_, _, err := a.c.exec(`INSERT INTO usage (tenant, session, run, model, minute, calls, input, output, cache_read, cache_write, cost)
+		VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET calls = calls + 1, input = input + excluded.input, output = output + excluded.output,
+			cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write, cost = cost + excluded.cost`,
+		t, session, run, model, minute(u.Time), u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Cost)
 	return err
 }

@@ -23,7 +23,7 @@ import (
 // A packed value is: one byte of form, the length of the content as a uvarint,
 // the data.
 type codec struct {
-	// fixed is where the hash table starts: the positions in dictionary1.
+	// fixed is where the hash table starts: the positions in dictionary2.
 	fixed table
 	pool  sync.Pool // of *packer
 }
@@ -31,7 +31,8 @@ type codec struct {
 // Forms of packed values. A number is never used again.
 const (
 	formPlain = 0 // the content itself
-	formLZ1   = 1 // with dictionary1
+	formLZ1   = 1 // with dictionary1; read, no longer written
+	formLZ2   = 2 // with dictionary2
 )
 
 const (
@@ -55,7 +56,7 @@ var errPacked = errors.New("a packed value is damaged")
 
 func newCodec() *codec {
 	c := &codec{}
-	index(&c.fixed, []byte(dictionary1), 0, len(dictionary1), 1)
+	index(&c.fixed, []byte(dictionary2), 0, len(dictionary2), 1)
 	c.pool.New = func() any { return &packer{} }
 	return c
 }
@@ -74,7 +75,7 @@ func (c *codec) pack(dst, src []byte, dict ...[]byte) []byte {
 	if len(src) >= tooSmall && len(src) <= maxContent {
 		p := c.pool.Get().(*packer)
 		mark := len(dst)
-		dst = append(dst, formLZ1)
+		dst = append(dst, formLZ2)
 		dst = binary.AppendUvarint(dst, uint64(len(src)))
 		dst = p.compress(dst, src, &c.fixed, dict)
 		c.keep(p)
@@ -97,14 +98,14 @@ func (c *codec) keep(p *packer) {
 
 func (p *packer) compress(dst, src []byte, fixed *table, dict [][]byte) []byte {
 	p.t = *fixed
-	w := append(p.window[:0], dictionary1...)
+	w := append(p.window[:0], dictionary2...)
 	for _, d := range dict {
 		w = append(w, d...)
 	}
 	base := len(w)
 	w = append(w, src...)
 	p.window = w
-	index(&p.t, w, max(len(dictionary1)-minMatch+1, 0), base, 1+(base-len(dictionary1))>>13)
+	index(&p.t, w, max(len(dictionary2)-minMatch+1, 0), base, 1+(base-len(dictionary2))>>13)
 
 	literals := base // the first byte not yet written
 	s := base
@@ -187,20 +188,24 @@ func (c *codec) unpack(v []byte, dict ...[]byte) ([]byte, error) {
 			return nil, errPacked
 		}
 		return v, nil
-	case formLZ1:
+	case formLZ1, formLZ2:
+		fixed := dictionary2
+		if form == formLZ1 {
+			fixed = dictionary1
+		}
 		if size > maxContent {
 			return nil, errPacked
 		}
 		p := c.pool.Get().(*packer)
-		b, err := p.expand(v, int(size), dict)
+		b, err := p.expand(v, int(size), fixed, dict)
 		c.keep(p)
 		return b, err
 	}
 	return nil, errPacked
 }
 
-func (p *packer) expand(v []byte, size int, dict [][]byte) ([]byte, error) {
-	w := append(p.window[:0], dictionary1...)
+func (p *packer) expand(v []byte, size int, fixed string, dict [][]byte) ([]byte, error) {
+	w := append(p.window[:0], fixed...)
 	for _, d := range dict {
 		w = append(w, d...)
 	}

@@ -22,7 +22,7 @@ func TestPack(t *testing.T) {
 	st := newSteps("s", "r", 1)
 	text := []byte(st.text(30_000))
 	for _, src := range [][]byte{nil, {0}, []byte("short"), []byte(strings.Repeat("a", 23)), []byte(strings.Repeat("a", 24)), bytes.Repeat([]byte{0}, 1<<20),
-		noise, text, append(append([]byte{}, noise...), noise[:70_000]...), []byte(dictionary1), []byte(dictionary1[len(dictionary1)-30:])} {
+		noise, text, append(append([]byte{}, noise...), noise[:70_000]...), []byte(dictionary2), []byte(dictionary2[len(dictionary2)-30:])} {
 		for _, dict := range [][][]byte{nil, {text[:1000], noise[:500]}, {text[:maxDict]}, {nil, nil}, {noise[:40_000], noise[:40_000]}} {
 			p := c.pack([]byte("before"), src, dict...)
 			if !bytes.HasPrefix(p, []byte("before")) {
@@ -43,19 +43,33 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// dictionary1CRC is what dictionary1 was when form 1 was made.
-const dictionary1CRC = 0x1cc0fdc1
-
-// TestDictionaryIsFixed holds the dictionary: to change it makes what is stored
-// unreadable.
-func TestDictionaryIsFixed(t *testing.T) {
-	c := newCodec()
-	p := c.pack(nil, []byte(`step_completed{"model":"","stop_reason":"toolUse","usage":{"input":1,`))
-	if len(p) > 12 || !bytes.HasPrefix(p, []byte{formLZ1}) {
-		t.Fatalf("%q", p)
+// TestDictionariesAreFixed holds the dictionaries: to change one makes what is
+// stored unreadable.
+func TestDictionariesAreFixed(t *testing.T) {
+	for name, d := range map[string]struct {
+		text string
+		crc  uint32
+	}{"dictionary1": {dictionary1, 0x1cc0fdc1}, "dictionary2": {dictionary2, 0xd39ebd5a}} {
+		if got := crc32.ChecksumIEEE([]byte(d.text)); got != d.crc {
+			t.Errorf("%s has CRC %#x and not %#x: add a new form instead of changing it", name, got, d.crc)
+		}
 	}
-	if got := crc32.ChecksumIEEE([]byte(dictionary1)); got != dictionary1CRC {
-		t.Errorf("dictionary1 has CRC %#x and not %#x: add a new form instead of changing it", got, dictionary1CRC)
+	c := newCodec()
+	p := c.pack(nil, []byte("\"model\":\"\",\"stop_reason\":\"toolUse\",\"usage\":{\"input\":1,\"output\":1,\"totalTokens\":1,"))
+	if len(p) > 16 || !bytes.HasPrefix(p, []byte{formLZ2}) {
+		t.Errorf("%q", p)
+	}
+}
+
+// What was packed in a form that is no longer written is read.
+func TestOldForms(t *testing.T) {
+	const want = `step_completed{"model":"","stop_reason":"toolUse","usage":{"input":1,"output":2} of {"an":"entry"}`
+	got, err := newCodec().unpack([]byte("\x01b\x0f<\xb0\x00k2} of b\x00\x00"), []byte(`{"an":"entry"}`))
+	if err != nil || string(got) != want {
+		t.Errorf("%q, %v", got, err)
+	}
+	if key := journalKey([]byte{formLZ1}, "run"); key != nil {
+		t.Errorf("journals of form 1 had no key; they get %q", key)
 	}
 }
 
@@ -78,7 +92,7 @@ func TestPackHuge(t *testing.T) {
 
 func FuzzPack(f *testing.F) {
 	f.Add([]byte("hello hello hello hello hello"), []byte("hello"))
-	f.Add([]byte(dictionary1), []byte(""))
+	f.Add([]byte(dictionary2), []byte(""))
 	f.Add(bytes.Repeat([]byte("ab"), 500), bytes.Repeat([]byte("b"), 99))
 	c := newCodec()
 	f.Fuzz(func(t *testing.T, src, dict []byte) {
@@ -101,7 +115,7 @@ func FuzzUnpack(f *testing.F) {
 		f.Add(js[0].body, []byte(tx.Runs[0].State))
 		f.Add(c.pack(nil, tx.Runs[0].State), []byte{})
 	}
-	f.Add([]byte{formLZ1, 0xff, 0xff, 0xff, 0xff, 3, 0x1f, 'a', 0xff, 0xff, 0xff, 0x7f, 1, 0}, []byte{})
+	f.Add([]byte{formLZ2, 0xff, 0xff, 0xff, 0xff, 3, 0x1f, 'a', 0xff, 0xff, 0xff, 0x7f, 1, 0}, []byte{})
 	f.Add([]byte{formPlain, 1}, []byte{})
 	f.Fuzz(func(t *testing.T, v, dict []byte) {
 		b, err := c.unpack(v, dict)

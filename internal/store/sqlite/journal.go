@@ -104,7 +104,7 @@ func (c *codec) encode(j *journal, tx *store.Tx) error {
 	}
 	j.plain = b
 
-	dict := j.dictionary(tx)
+	dict := append(j.dictionary(tx), []byte(j.run))
 	j.body = c.pack(make([]byte, 0, len(b)/2+64), b, dict...)
 	return nil
 }
@@ -127,6 +127,15 @@ func (j *journal) dictionary(tx *store.Tx) [][]byte {
 		dict = append(dict, e.Body)
 	}
 	return dict
+}
+
+// journalKey is the last dictionary of a journal: the id of its run, which the keys
+// of effects repeat. Form 1 had none.
+func journalKey(body []byte, run string) []byte {
+	if len(body) > 0 && body[0] == formLZ1 {
+		return nil
+	}
+	return []byte(run)
 }
 
 // appendBytes keeps nil and empty apart, as far as readers care: both are

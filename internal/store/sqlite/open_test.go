@@ -188,7 +188,7 @@ func TestDamagedRow(t *testing.T) {
 	s := openTest(t, path, nil)
 	st := newSteps("s", "r", 1)
 	commit(t, s, st.start())
-	if _, _, err := s.writer.exec("UPDATE journal SET body = ?", []byte{formLZ1, 200, 1, 0xff, 0xff}); err != nil {
+	if _, _, err := s.writer.exec("UPDATE journal SET body = ?", []byte{formLZ2, 200, 1, 0xff, 0xff}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Events(t.Context(), store.DefaultTenant, "r", 0, 0)

@@ -29,7 +29,7 @@ func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, l
 			return err
 		}
 		for last := after; ; {
-			n, err := s.journalRows(ctx, c, "WHERE run = ? AND last_seq > ? ORDER BY last_seq LIMIT ?", func(seq int64, b []byte) error {
+			n, err := s.journalRows(ctx, c, runID, "WHERE run = ? AND last_seq > ? ORDER BY last_seq LIMIT ?", func(seq int64, b []byte) error {
 				if last = seq; full() {
 					return errEnough
 				}
@@ -59,7 +59,7 @@ func (s *Store) Trace(ctx context.Context, tenant, runID string) ([]*store.Trace
 		if err != nil {
 			return err
 		}
-		_, err = s.journalRows(ctx, c, "WHERE run = ? ORDER BY key", func(_ int64, b []byte) error {
+		_, err = s.journalRows(ctx, c, runID, "WHERE run = ? ORDER BY key", func(_ int64, b []byte) error {
 			return decode(runID, b, nil, func(t *store.Trace) { out = append(out, t) })
 		}, k)
 		return err
@@ -72,7 +72,7 @@ func (s *Store) Trace(ctx context.Context, tenant, runID string) ([]*store.Trace
 
 // journalRows calls each with the last number and the content of every row of the
 // journal that where selects, and gives how many these are.
-func (s *Store) journalRows(ctx context.Context, c *conn, where string, each func(lastSeq int64, content []byte) error, args ...any) (n int, err error) {
+func (s *Store) journalRows(ctx context.Context, c *conn, runID, where string, each func(lastSeq int64, content []byte) error, args ...any) (n int, err error) {
 	type packed struct {
 		entry, n, seq int64
 		body          []byte
@@ -99,7 +99,7 @@ func (s *Store) journalRows(ctx context.Context, c *conn, where string, each fun
 				return 0, errPacked
 			}
 		}
-		b, err := s.codec.unpack(p.body, dict...)
+		b, err := s.codec.unpack(p.body, append(dict, journalKey(p.body, runID))...)
 		if err != nil {
 			return 0, err
 		}

@@ -154,14 +154,14 @@ func (s *Store) Usage(ctx context.Context, tenant string, f store.UsageFilter) (
 		if err != nil || !ok {
 			return err
 		}
-		sql, args := `SELECT m.provider, m.model, count(*), sum(u.input), sum(u.output), sum(u.cache_read), sum(u.cache_write), sum(u.cost)
+		sql, args := `SELECT m.provider, m.model, sum(u.calls), sum(u.input), sum(u.output), sum(u.cache_read), sum(u.cache_write), sum(u.cost)
 			FROM usage u JOIN models m ON m.key = u.model WHERE u.tenant = ?`, []any{t}
 		if f.RunID != "" {
 			ok, err := c.get("SELECT key, session FROM runs WHERE tenant = ? AND id = ?", []any{&run, &session}, t, f.RunID)
 			if err != nil || !ok {
 				return err
 			}
-			// The session is what is indexed.
+			// Rows lie by session, then by run.
 			sql, args = sql+" AND u.session = ? AND u.run = ?", append(args, session, run)
 		}
 		if f.SessionID != "" {
@@ -172,10 +172,10 @@ func (s *Store) Usage(ctx context.Context, tenant string, f store.UsageFilter) (
 			sql, args = sql+" AND u.session = ?", append(args, session)
 		}
 		if f.From != 0 {
-			sql, args = sql+" AND u.time >= ?", append(args, f.From)
+			sql, args = sql+" AND u.minute >= ?", append(args, minute(f.From))
 		}
 		if f.To != 0 {
-			sql, args = sql+" AND u.time < ?", append(args, f.To)
+			sql, args = sql+" AND u.minute < ?", append(args, minute(f.To+59_999))
 		}
 		return c.query(ctx, sql+" GROUP BY u.model ORDER BY m.provider, m.model", func(r row) error {
 			out = append(out, &store.UsageTotal{Provider: r.text(0), Model: r.text(1), Calls: r.int(2),

@@ -143,14 +143,19 @@ func testAnswerRace(f *fixture) {
 }
 
 func testUsage(f *fixture) {
+	const minute = 60_000
 	f.begin("s1", "r1")
 	f.begin("s2", "r2")
+	f.begin("s3", "r3")
 	use := func(runID, sessionID, model string, time, n int64) *store.Usage {
 		return &store.Usage{RunID: runID, SessionID: sessionID, Provider: "p", Model: model, Time: time,
 			Input: n, Output: 10 * n, CacheRead: 100 * n, CacheWrite: 1000 * n, Cost: 1 << 40}
 	}
-	f.commit(&store.Tx{Usage: []*store.Usage{use("r1", "s1", "b", 10, 1), use("r1", "s1", "a", 20, 2)}})
-	f.commit(&store.Tx{Usage: []*store.Usage{use("r2", "s2", "b", 30, 4), use("", "s2", "b", 40, 8), use("", "", "b", 50, 16)}})
+	f.commit(&store.Tx{Usage: []*store.Usage{use("r1", "s1", "b", 10*minute, 1), use("r1", "s1", "a", 20*minute, 2)}})
+	f.commit(&store.Tx{Usage: []*store.Usage{use("r2", "s2", "b", 30*minute, 4), use("", "s2", "b", 40*minute, 8), use("", "", "b", 50*minute, 16)}})
+	// Calls of the same minute, in one Tx and in two, are told apart by what differs.
+	f.commit(&store.Tx{Usage: []*store.Usage{use("r3", "s3", "c", 90*minute, 1), use("r3", "s3", "c", 90*minute+59_999, 2)}})
+	f.commit(&store.Tx{Usage: []*store.Usage{use("r3", "s3", "c", 90*minute+5, 4), use("", "s3", "c", 90*minute, 8)}})
 	f.again()
 	sum := func(model string, calls, n int64) *store.UsageTotal {
 		return &store.UsageTotal{Provider: "p", Model: model, Calls: calls, Input: n, Output: 10 * n, CacheRead: 100 * n, CacheWrite: 1000 * n, Cost: calls << 40}
@@ -159,15 +164,20 @@ func testUsage(f *fixture) {
 		filter store.UsageFilter
 		want   []*store.UsageTotal
 	}{
-		{store.UsageFilter{}, []*store.UsageTotal{sum("a", 1, 2), sum("b", 4, 29)}},
+		{store.UsageFilter{}, []*store.UsageTotal{sum("a", 1, 2), sum("b", 4, 29), sum("c", 4, 15)}},
 		{store.UsageFilter{RunID: "r1"}, []*store.UsageTotal{sum("a", 1, 2), sum("b", 1, 1)}},
 		{store.UsageFilter{SessionID: "s2"}, []*store.UsageTotal{sum("b", 2, 12)}},
 		{store.UsageFilter{SessionID: "s2", RunID: "r2"}, []*store.UsageTotal{sum("b", 1, 4)}},
 		{store.UsageFilter{SessionID: "s1", RunID: "r2"}, nil},
 		{store.UsageFilter{RunID: "no"}, nil},
-		{store.UsageFilter{From: 20, To: 40}, []*store.UsageTotal{sum("a", 1, 2), sum("b", 1, 4)}},
-		{store.UsageFilter{From: 41}, []*store.UsageTotal{sum("b", 1, 16)}},
-		{store.UsageFilter{To: 10}, nil},
+		{store.UsageFilter{From: 20 * minute, To: 40 * minute}, []*store.UsageTotal{sum("a", 1, 2), sum("b", 1, 4)}},
+		{store.UsageFilter{From: 41 * minute}, []*store.UsageTotal{sum("b", 1, 16), sum("c", 4, 15)}},
+		{store.UsageFilter{RunID: "r3"}, []*store.UsageTotal{sum("c", 3, 7)}},
+		{store.UsageFilter{SessionID: "s3"}, []*store.UsageTotal{sum("c", 4, 15)}},
+		{store.UsageFilter{To: 10 * minute}, nil},
+		// Minutes are not divided.
+		{store.UsageFilter{From: 20*minute + 1, To: 30*minute + 1}, []*store.UsageTotal{sum("a", 1, 2), sum("b", 1, 4)}},
+		{store.UsageFilter{From: 21 * minute, To: 30 * minute}, nil},
 	} {
 		equal(f, fmt.Sprintf("%+v", c.filter), ok[[]*store.UsageTotal](f)(f.store.Usage(f.Context(), tenant, c.filter)), c.want)
 	}
