@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,7 +60,7 @@ func (d *driver) commit(b *batch, it item) {
 		var all []event.Event
 		opened, all = d.stream.open(b.events)
 		for _, ev := range all {
-			row, err := encodeEvent(ev, d.reply, d.calls)
+			row, err := encodeEvent(ev, d.reply, d.calls, &d.buf)
 			if err != nil {
 				d.e.log.Error("an event can not be stored", "run", d.ref.ID, "type", ev.Type, "error", err)
 				continue
@@ -353,7 +354,9 @@ func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
 }
 
 func (d *driver) entry(tx *store.Tx, id, parent string, m *message.Message, now int64) {
-	body, err := m.AppendJSON(make([]byte, 0, 512))
+	body, err := m.AppendJSON(d.buf[:0])
+	d.buf = body
+	body = bytes.Clone(body)
 	if err != nil {
 		// Only a RawMessage that is not JSON can do this; the text is what matters.
 		c := *m

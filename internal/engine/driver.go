@@ -54,7 +54,8 @@ type driver struct {
 	calls     string // entry of the reply whose calls are open
 	// returned are the texts of queued inputs that the run will never take.
 	returned []string
-	lingers  bool // a change has gathered whose commit is not started
+	lingers  bool   // a change has gathered whose commit is not started
+	buf      []byte // rows are written here, and copied at their length
 }
 
 // item is an input with what must be in the same commit and who waits for it.

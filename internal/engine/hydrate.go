@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -48,8 +49,8 @@ type reply struct {
 
 // encodeEvent gives the stored row of an event. Events of calls refer to the
 // reply with the calls, or to their result.
-func encodeEvent(ev event.Event, r *reply, callsEntry string) (*store.Event, error) {
-	row := &store.Event{RunID: ev.RunID, Seq: ev.Seq, Time: ev.Time, Type: string(ev.Type), Step: ev.Step}
+func encodeEvent(ev event.Event, r *reply, callsEntry string, buf *[]byte) (row *store.Event, err error) {
+	row = &store.Event{RunID: ev.RunID, Seq: ev.Seq, Time: ev.Time, Type: string(ev.Type), Step: ev.Step}
 	s := stored{}
 	data := ev.Data
 	switch d := ev.Data.(type) {
@@ -79,17 +80,22 @@ func encodeEvent(ev event.Event, r *reply, callsEntry string) (*store.Event, err
 		}
 		data = &c
 	}
-	var err error
+	b := (*buf)[:0]
+	defer func() { *buf = b }()
 	if data != nil {
-		if s.P, err = event.AppendData(nil, data); err != nil {
+		if b, err = event.AppendData(b, data); err != nil {
 			return nil, err
 		}
+		s.P = b
 	}
-	if s.Entry == "" {
-		row.Data = s.P
-		return row, nil
+	from := 0
+	if s.Entry != "" {
+		from = len(b)
+		b, err = s.append(b)
 	}
-	row.Data, err = s.append(make([]byte, 0, 96))
+	if len(b) > from {
+		row.Data = bytes.Clone(b[from:])
+	}
 	return row, err
 }
 

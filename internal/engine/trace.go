@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -12,7 +13,7 @@ import (
 // trace is the record of a transition for replay and audit.
 func (d *driver) trace(in run.Input, tr *run.Transition, now int64) *store.Trace {
 	t := &store.Trace{RunID: d.ref.ID, Time: now, Kind: in.Kind()}
-	b, err := appendInput(append(make([]byte, 0, 256), `{"in":`...), in)
+	b, err := appendInput(append(d.buf[:0], `{"in":`...), in)
 	for i, e := range tr.Effects {
 		if i == 0 {
 			b = append(b, `,"do":[`...)
@@ -29,8 +30,9 @@ func (d *driver) trace(in run.Input, tr *run.Transition, now int64) *store.Trace
 	if len(tr.Effects) > 0 {
 		b = append(b, ']')
 	}
-	if t.Body = append(b, '}'); err != nil {
-		t.Body = json.RawMessage(`{}`)
+	d.buf = append(b, '}')
+	if t.Body = json.RawMessage(`{}`); err == nil {
+		t.Body = bytes.Clone(d.buf)
 	}
 	return t
 }

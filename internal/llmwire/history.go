@@ -47,7 +47,7 @@ func (h *History) Encode(key string, msgs []message.Message, enc Encoder) (encod
 	rest := msgs
 	for kept < len(h.units) && len(rest) > 0 {
 		n := enc.Unit(rest)
-		if !slices.EqualFunc(h.units[kept].messages, rest[:n], same) {
+		if !sameMessages(h.units[kept].messages, rest[:n]) {
 			break
 		}
 		kept++
@@ -94,16 +94,34 @@ func snapshot(msgs []message.Message) []message.Message {
 	return out
 }
 
-// same reports whether two messages look the same to an encoder. Comparing a
-// string with itself costs nothing, so an untouched history is cheap.
-func same(a, b message.Message) bool {
+// sameMessages reports whether messages look the same to an encoder. It looks at
+// the whole history ahead of every call and copies nothing; comparing a string with
+// itself costs nothing either, so an untouched history is cheap.
+func sameMessages(a, b []message.Message) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !same(&a[i], &b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func same(a, b *message.Message) bool {
+	if len(a.Content) != len(b.Content) {
+		return false
+	}
+	for i := range a.Content {
+		x, y := &a.Content[i], &b.Content[i]
+		if x.Type != y.Type || x.Text != y.Text || x.Signature != y.Signature || x.Redacted != y.Redacted ||
+			x.Data != y.Data || x.MimeType != y.MimeType || x.ID != y.ID || x.Name != y.Name || !bytes.Equal(x.Arguments, y.Arguments) {
+			return false
+		}
+	}
 	return a.Role == b.Role && a.ToolCallID == b.ToolCallID && a.ToolName == b.ToolName && a.IsError == b.IsError &&
-		a.API == b.API && a.Provider == b.Provider && a.Model == b.Model && a.StopReason == b.StopReason &&
-		slices.EqualFunc(a.Content, b.Content, func(x, y message.Block) bool {
-			return x.Type == y.Type && x.Text == y.Text && x.Signature == y.Signature && x.Redacted == y.Redacted &&
-				x.Data == y.Data && x.MimeType == y.MimeType && x.ID == y.ID && x.Name == y.Name &&
-				bytes.Equal(x.Arguments, y.Arguments)
-		})
+		a.API == b.API && a.Provider == b.Provider && a.Model == b.Model && a.StopReason == b.StopReason
 }
 
 // Tools keeps the encoded form of tool definitions, as History does for

@@ -307,7 +307,11 @@ func (a *applier) journal(t int64, tx *store.Tx, j *journal, firstEntry int64) e
 		}
 		if s.key != r.session {
 			// The dictionary must not be deleted before the journal.
-			body, n = a.codec.pack(nil, j.plain, []byte(j.run)), 0
+			plain, err := j.append(nil, tx)
+			if err != nil {
+				return err
+			}
+			body, n = a.codec.pack(nil, plain, []byte(j.run)), 0
 		}
 	}
 	var last any

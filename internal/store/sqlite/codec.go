@@ -50,6 +50,8 @@ type table [1 << hashBits]int32
 type packer struct {
 	t      table
 	window []byte
+	// plain and packed are those of the last journal, for the next.
+	plain, packed []byte
 }
 
 var errPacked = errors.New("a packed value is damaged")
@@ -91,7 +93,7 @@ func (c *codec) pack(dst, src []byte, dict ...[]byte) []byte {
 
 // keep returns p to the pool unless it has become large.
 func (c *codec) keep(p *packer) {
-	if cap(p.window) <= 256<<10 {
+	if cap(p.window)+cap(p.plain)+cap(p.packed) <= 512<<10 {
 		c.pool.Put(p)
 	}
 }

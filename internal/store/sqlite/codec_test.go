@@ -163,18 +163,22 @@ func TestJournalRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		plain, err := js[0].append(nil, tx)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var events []*store.Event
 		var trace []*store.Trace
-		if err := decode("r", js[0].plain, func(e *store.Event) bool { events = append(events, e); return true },
+		if err := decode("r", plain, func(e *store.Event) bool { events = append(events, e); return true },
 			func(x *store.Trace) { trace = append(trace, x) }); err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(events, tx.Events) || !reflect.DeepEqual(trace, tx.Trace) {
 			t.Error("events or trace came back changed")
 		}
-		for n := range js[0].plain { // cut anywhere, it is damaged
-			if err := decode("r", js[0].plain[:n], func(*store.Event) bool { return true }, func(*store.Trace) {}); err == nil {
-				t.Fatalf("cut after %d of %d bytes: no error", n, len(js[0].plain))
+		for n := range plain { // cut anywhere, it is damaged
+			if err := decode("r", plain[:n], func(*store.Event) bool { return true }, func(*store.Trace) {}); err == nil {
+				t.Fatalf("cut after %d of %d bytes: no error", n, len(plain))
 			}
 		}
 	}

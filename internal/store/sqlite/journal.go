@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -12,8 +14,7 @@ import (
 type journal struct {
 	run         string
 	first, last int64 // event numbers; 0, 0 without events
-	plain       []byte
-	// body is plain packed against entries[from:to] of the Tx.
+	// body is packed against entries[from:to] of the Tx.
 	body     []byte
 	from, to int
 }
@@ -55,31 +56,44 @@ func (c *codec) journals(tx *store.Tx) ([]journal, error) {
 	return js, nil
 }
 
-// encode writes: the number of events; each as its distance in number and time
+// encode makes the body of a journal.
+func (c *codec) encode(j *journal, tx *store.Tx) error {
+	p := c.pool.Get().(*packer)
+	defer c.keep(p)
+	var err error
+	if p.plain, err = j.append(p.plain[:0], tx); err != nil {
+		return err
+	}
+	dict := append(j.dictionary(tx), []byte(j.run))
+	p.packed = c.pack(p.packed[:0], p.plain, dict...)
+	j.body = bytes.Clone(p.packed)
+	return nil
+}
+
+// append writes: the number of events; each as its distance in number and time
 // from the one before, step, type, data; the number of trace rows; each as its
 // distance in time, kind, body.
-func (c *codec) encode(j *journal, tx *store.Tx) error {
-	size, events, trace := 16, 0, 0
+func (j *journal) append(b []byte, tx *store.Tx) ([]byte, error) {
+	events, trace := 0, 0
 	for _, e := range tx.Events {
 		if e.RunID == j.run {
 			events++
-			size += len(e.Type) + len(e.Data) + 16
 		}
 	}
 	for _, t := range tx.Trace {
 		if t.RunID == j.run {
 			trace++
-			size += len(t.Kind) + len(t.Body) + 12
 		}
 	}
-	b := binary.AppendUvarint(make([]byte, 0, size), uint64(events))
+	j.first = 0
+	b = binary.AppendUvarint(b, uint64(events))
 	var seq, time int64
 	for _, e := range tx.Events {
 		if e.RunID != j.run {
 			continue
 		}
 		if e.Seq <= seq {
-			return fmt.Errorf("event %d of run %s does not rise above %d", e.Seq, e.RunID, seq)
+			return b, fmt.Errorf("event %d of run %s does not rise above %d", e.Seq, e.RunID, seq)
 		}
 		if j.first == 0 {
 			j.first = e.Seq
@@ -87,7 +101,7 @@ func (c *codec) encode(j *journal, tx *store.Tx) error {
 		b = binary.AppendUvarint(b, uint64(e.Seq-seq))
 		b = binary.AppendVarint(b, e.Time-time)
 		b = binary.AppendVarint(b, int64(e.Step))
-		b = appendBytes(b, []byte(e.Type))
+		b = appendBytes(b, e.Type)
 		b = appendBytes(b, e.Data)
 		seq, time = e.Seq, e.Time
 	}
@@ -98,15 +112,11 @@ func (c *codec) encode(j *journal, tx *store.Tx) error {
 			continue
 		}
 		b = binary.AppendVarint(b, t.Time-time)
-		b = appendBytes(b, []byte(t.Kind))
+		b = appendBytes(b, t.Kind)
 		b = appendBytes(b, t.Body)
 		time = t.Time
 	}
-	j.plain = b
-
-	dict := append(j.dictionary(tx), []byte(j.run))
-	j.body = c.pack(make([]byte, 0, len(b)/2+64), b, dict...)
-	return nil
+	return b, nil
 }
 
 // dictionary chooses the entries whose bodies the journal may copy from: the
@@ -140,7 +150,7 @@ func journalKey(body []byte, run string) []byte {
 
 // appendBytes keeps nil and empty apart, as far as readers care: both are
 // written as length 0 and read as nil.
-func appendBytes(b, p []byte) []byte {
+func appendBytes[T string | []byte | json.RawMessage](b []byte, p T) []byte {
 	b = binary.AppendUvarint(b, uint64(len(p)))
 	return append(b, p...)
 }

@@ -87,8 +87,8 @@ func Register() (string, error) {
 // at is the T at an address outside of Go's heap.
 func at[T any](p uintptr) *T { return *(**T)(unsafe.Pointer(&p)) }
 
-// bytes are the n bytes at an address outside of Go's heap.
-func bytes(p uintptr, n int32) []byte { return unsafe.Slice(at[byte](p), n) }
+// memory is the n bytes at an address outside of Go's heap.
+func memory(p uintptr, n int32) []byte { return unsafe.Slice(at[byte](p), n) }
 
 // address is what stands for a C function pointer to f, a function of a package,
 // in the translation of SQLite to Go; function is the way back.
@@ -157,8 +157,8 @@ func write(tls *libc.TLS, pf, buf uintptr, n int32, where int64) int32 {
 	if w.n == 0 {
 		w.at = where
 	}
-	b := bytes(buf, n)
-	copy(bytes(w.buf, gather)[w.n:], b)
+	b := memory(buf, n)
+	copy(memory(w.buf, gather)[w.n:], b)
 	w.n += n
 	// Without FULL no sync follows a commit, but readers do.
 	complete := w.commit
