@@ -81,7 +81,7 @@ func (a *applier) apply(j *job) error {
 			return err
 		}
 	}
-	first, err := a.entries(t, tx.Entries)
+	first, err := a.entries(t, tx.Entries, j.bodies)
 	if err != nil {
 		return err
 	}
@@ -224,8 +224,8 @@ func (a *applier) whyNoSession(t int64, s *store.Session) error {
 
 // entries inserts es and gives the key of the first. Their keys follow each
 // other, as keys are given out by this goroutine alone.
-func (a *applier) entries(t int64, es []*store.Entry) (first int64, err error) {
-	for _, e := range es {
+func (a *applier) entries(t int64, es []*store.Entry, bodies [][]byte) (first int64, err error) {
+	for i, e := range es {
 		s, err := a.session(t, e.SessionID)
 		if err != nil {
 			return 0, err
@@ -243,7 +243,7 @@ func (a *applier) entries(t int64, es []*store.Entry) (first int64, err error) {
 			}
 		}
 		_, k, err := a.c.exec("INSERT INTO entries (session, id, parent, kind, run, run_id, created, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-			s.key, e.ID, text(e.Parent), e.Kind, run, runID, e.Created, blob(e.Body))
+			s.key, e.ID, text(e.Parent), e.Kind, run, runID, e.Created, blob(bodies[i]))
 		if primary(err) == codeConstraint {
 			return 0, refuse(store.ErrConflict, "entry %s of session %s exists", e.ID, e.SessionID)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"slices"
 	"sync"
 )
 
@@ -89,6 +90,28 @@ func (c *codec) pack(dst, src []byte, dict ...[]byte) []byte {
 	dst = append(dst, formPlain)
 	dst = binary.AppendUvarint(dst, uint64(len(src)))
 	return append(dst, src...)
+}
+
+// packBody is the stored form of an entry's body: packed, or as it is where that is
+// not shorter. JSON is told from packed values by its first byte, which is no form.
+func (c *codec) packBody(b []byte) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	p := c.pool.Get().(*packer)
+	defer c.keep(p)
+	p.packed = c.pack(p.packed[:0], b)
+	if len(p.packed) >= len(b) && b[0] >= ' ' {
+		return b
+	}
+	return bytes.Clone(p.packed)
+}
+
+func (c *codec) unpackBody(v []byte) ([]byte, error) {
+	if len(v) == 0 || v[0] >= ' ' {
+		return v, nil
+	}
+	return c.unpack(v)
 }
 
 // keep returns p to the pool unless it has become large.
@@ -211,44 +234,58 @@ func (p *packer) expand(v []byte, size int, fixed string, dict [][]byte) ([]byte
 	for _, d := range dict {
 		w = append(w, d...)
 	}
-	base := len(w)
-	defer func() { p.window = w }()
-	end := base + size
+	at := len(w)
+	end := at + size
+	// A damaged value may claim to be long: memory is taken as it comes.
+	room := min(size, 64*len(v)+1024)
+	w = slices.Grow(w, room)[:at+room]
+	p.window = w
+	base := at
 	for {
 		if len(v) == 0 {
 			return nil, errPacked
 		}
 		token := v[0]
 		v = v[1:]
-		lit, ok1 := length(&v, int(token>>4), end)
-		n, ok2 := length(&v, int(token&15), end)
-		if !ok1 || !ok2 || lit > len(v) || lit > end-len(w) {
+		lit, n := int(token>>4), int(token&15)
+		if lit == 15 || n == 15 {
+			var ok1, ok2 bool
+			lit, ok1 = length(&v, lit, end)
+			if n, ok2 = length(&v, n, end); !ok1 || !ok2 {
+				return nil, errPacked
+			}
+		}
+		if lit > len(v) || lit > end-at {
 			return nil, errPacked
 		}
-		w = append(w, v[:lit]...)
+		if more := at + lit + n + minMatch - len(w); more > 0 && len(w) < end {
+			w = slices.Grow(w, more)
+			w = w[:min(cap(w), end)]
+			p.window = w
+		}
+		at += copy(w[at:], v[:lit])
 		v = v[lit:]
 		if n == 0 {
 			break
 		}
 		n += minMatch - 1
-		if len(v) < 2 || n > end-len(w) {
+		if len(v) < 2 || n > end-at {
 			return nil, errPacked
 		}
 		dist := int(binary.LittleEndian.Uint16(v))
 		v = v[2:]
-		if dist == 0 || dist > len(w) {
+		if dist == 0 || dist > at {
 			return nil, errPacked
 		}
 		for n > 0 { // the copy may overlap what it writes
-			k := min(n, dist)
-			w = append(w, w[len(w)-dist:len(w)-dist+k]...)
-			n -= k
+			k := copy(w[at:at+min(n, dist)], w[at-dist:])
+			at, n = at+k, n-k
 		}
 	}
-	if len(v) != 0 || len(w) != end {
+	if len(v) != 0 || at != end {
 		return nil, errPacked
 	}
-	return bytes.Clone(w[base:]), nil
+	return bytes.Clone(w[base:end]), nil
 }
 
 func length(v *[]byte, n, limit int) (int, bool) {

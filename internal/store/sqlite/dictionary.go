@@ -23,12 +23,16 @@ const dictionary1 = `{"provider":"anthropic","model":"claude-sonnet","usage":{"i
 // dictionary2 is that of form 2. It holds what journals, states and specs look
 // like, with what differs left out, so that long pieces can be copied at once; the
 // bytes between the events of a journal are numbers and lengths (see codec.encode).
-const dictionary2 = `{"provider":"anthropic","model":"claude-sonnet","openai","api":"` +
-	`{"role":"user","content":[{"type":"text","text":"{"role":"toolResult","content":[{"type":"toolCall","id":"call_","name":"read_file","arguments":{"path":"` +
-	`"}],"timestamp":17"toolCallId":"toolu_","toolName":"","isError":true,"details":{"role":"assistant","content":` +
+const dictionary2 = `"api":"anthropic-messages","provider":"anthropic","model":"claude-opus-sonnet-haiku-","responseId":"msg_01","stopReason":"length","error","aborted","errorMessage":"` +
+	`{"type":"thinking","text":"","signature":"","redacted":true,{"type":"image","data":"","mimeType":"image/png","name":"read_file","arguments":{"path":"","pattern":"","query":"` +
+	`"toolCallId":"toolu_01","toolName":"","isError":true,"details":{"cacheRead":1,"cacheWrite":1,"reasoning":1,` +
 	`{"kind":"approval","message":"error","hint":"","field":"","status":"queued","paused_checkpoint","failed","cancelled","deny","capture"` +
 	`{"session_id":"ses_","root_run_id":"run_","parent_run_id":"run_","profile":"default","profile_version":"1.0.0","mode":"autonomous","mode":"interactive","model":"anthropic/claude-` +
 	`{"interrupt_id":"int_","kind":"question","prompt":"","schema":{"type":"object","properties":{"type":"string"}},"required":[""]},"tool_call":{"expires_at":"","decision":"approve","reason":"` +
+	`{"role":"user","content":[{"type":"text","text":""}],"timestamp":17` +
+	`{"role":"toolResult","content":[{"type":"text","text":""}],"timestamp":17,"toolCallId":"call_","toolName":""}` +
+	`{"role":"assistant","content":[{"type":"text","text":""},{"type":"toolCall","id":"call_","name":"","arguments":{"` +
+	`"}}],"timestamp":17,"api":"openai-completions","provider":"openai","model":"gpt-","responseId":"chatcmpl-","stopReason":"stop","stopReason":"toolUse","usage":{"input":1,"output":1,"totalTokens":1,` +
 	`{"tool_call_id":"","attempt":1,"class":"","delay_ms":0,"error":"","retry_after_ms":` +
 	`run_started run_failed run_cancelled run_resumed tool_stdout tool_stderr tool_progress checkpoint_required checkpoint_resolved subagent_started subagent_completed artifact_created model_retry ` +
 	`{"entry_base":"01","prompt":["in_01"],"overrides":{}}` +

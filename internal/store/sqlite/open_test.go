@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -292,6 +293,28 @@ func TestMigrationFilesAreNumbered(t *testing.T) {
 		}
 		if ms, err := loadMigrations(fsys); err == nil {
 			t.Errorf("%s: %v", name, ms)
+		}
+	}
+}
+
+// A body that can not be unpacked does not take its session with it: the entry is
+// there, as something that nobody takes for a message.
+func TestDamagedEntry(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "x.db"), nil)
+	st := newSteps("s", "r", 1)
+	commit(t, s, st.start())
+	commit(t, s, st.step(1)...)
+	commit(t, s, st.step(2)...)
+	if _, _, err := s.writer.exec("UPDATE entries SET body = ? WHERE key = 2", []byte{formLZ2, 200, 1, 0xff, 0xff}); err != nil {
+		t.Fatal(err)
+	}
+	path, err := s.Path(t.Context(), store.DefaultTenant, "s", st.leaf)
+	if err != nil || len(path) != 4 {
+		t.Fatalf("%d entries, %v", len(path), err)
+	}
+	for i, e := range path {
+		if json.Valid(e.Body) == (i == 1) {
+			t.Errorf("entry %d: %q", i, e.Body)
 		}
 	}
 }

@@ -90,8 +90,9 @@ func (s *Store) journalRows(ctx context.Context, c *conn, runID, where string, e
 		dict = dict[:0]
 		if p.n > 0 {
 			if err := c.query(ctx, "SELECT body FROM entries WHERE key >= ? AND key < ? ORDER BY key", func(r row) error {
-				dict = append(dict, r.blob(0))
-				return nil
+				b, err := s.codec.unpackBody(r.blob(0))
+				dict = append(dict, b)
+				return err
 			}, p.entry, p.entry+p.n); err != nil {
 				return 0, err
 			}

@@ -98,6 +98,7 @@ const entryColumns = "SELECT id, parent, kind, run, run_id, created, body FROM e
 // whose ids it looks up once (after the rows: a connection runs one statement
 // at a time).
 type entryReader struct {
+	codec   *codec
 	session string
 	out     []*store.Entry
 	runs    []int64 // the key of the run of each entry in out
@@ -110,7 +111,15 @@ func (er *entryReader) add(r row) {
 	er.runs = append(er.runs, r.int(3))
 }
 
+// resolve fills in what add left open: the runs, and the bodies, which stay packed
+// until it is known which entries are wanted. A body that is damaged stays as it is:
+// it is not JSON, and whoever reads it leaves that entry out and goes on.
 func (er *entryReader) resolve(ctx context.Context, c *conn) error {
+	for _, e := range er.out {
+		if b, err := er.codec.unpackBody(e.Body); err == nil {
+			e.Body = b
+		}
+	}
 	ids := map[int64]string{}
 	for i, k := range er.runs {
 		if k == 0 {
@@ -133,7 +142,7 @@ func (er *entryReader) resolve(ctx context.Context, c *conn) error {
 
 // Entry implements store.SessionReader.
 func (s *Store) Entry(ctx context.Context, tenant, sessionID, id string) (*store.Entry, error) {
-	er := entryReader{session: sessionID}
+	er := entryReader{codec: s.codec, session: sessionID}
 	err := s.read(ctx, func(c *conn) error {
 		k, err := sessionKey(c, tenant, sessionID)
 		if err != nil {
@@ -162,7 +171,7 @@ func (s *Store) Entry(ctx context.Context, tenant, sessionID, id string) (*store
 // It reads the session and links it in memory: for the usual session, which is
 // nearly one line, that is several times faster than a recursive query.
 func (s *Store) Path(ctx context.Context, tenant, sessionID, leaf string) ([]*store.Entry, error) {
-	er := entryReader{session: sessionID}
+	er := entryReader{codec: s.codec, session: sessionID}
 	var path []*store.Entry
 	err := s.read(ctx, func(c *conn) error {
 		k, err := sessionKey(c, tenant, sessionID)
@@ -211,7 +220,7 @@ func (er *entryReader) chain(leaf string) ([]*store.Entry, error) {
 
 // Entries implements store.SessionReader. A limit of 0 gives all.
 func (s *Store) Entries(ctx context.Context, tenant, sessionID, after string, limit int) ([]*store.Entry, error) {
-	er := entryReader{session: sessionID}
+	er := entryReader{codec: s.codec, session: sessionID}
 	err := s.read(ctx, func(c *conn) error {
 		k, err := sessionKey(c, tenant, sessionID)
 		if err != nil {

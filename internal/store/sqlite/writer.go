@@ -21,6 +21,8 @@ type job struct {
 	// newStates and states are the packed State of NewRuns and Runs, specs
 	// the packed Spec of NewRuns.
 	newStates, states, specs [][]byte
+	// bodies are the stored forms of the bodies of Entries.
+	bodies [][]byte
 
 	err  error
 	done chan struct{}
@@ -81,6 +83,9 @@ func (s *Store) newJob(tx *store.Tx) (*job, error) {
 	var err error
 	if j.journals, err = s.codec.journals(tx); err != nil {
 		return nil, invalid("%w", err)
+	}
+	for _, e := range tx.Entries {
+		j.bodies = append(j.bodies, s.codec.packBody(e.Body))
 	}
 	for _, r := range tx.NewRuns {
 		j.newStates = append(j.newStates, s.packed(r.State))

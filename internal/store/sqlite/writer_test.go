@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -111,7 +112,7 @@ func TestBrokenTransaction(t *testing.T) {
 	for i := range 5 {
 		tx := newSteps(fmt.Sprint("s", i), fmt.Sprint("r", i), 1).start()
 		if i == 3 {
-			tx.Entries = []*store.Entry{{SessionID: "s3", ID: "e", Kind: "message", Body: bytes.Repeat([]byte("x"), 1<<20)}}
+			tx.Entries = []*store.Entry{{SessionID: "s3", ID: "e", Kind: "message", Body: noise(1 << 20)}}
 		}
 		txs = append(txs, tx)
 	}
@@ -219,4 +220,14 @@ func TestDeletedSpaceIsUsedAgain(t *testing.T) {
 	if later := size(200); later > first+2*pageSize {
 		t.Errorf("the file grew from %d to %d bytes while everything in it was deleted", first, later)
 	}
+}
+
+// noise is what can not be packed.
+func noise(n int) []byte {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rnd.Uint32())
+	}
+	return b
 }
