@@ -11,10 +11,11 @@
 //     error that names the first ([Open]); it may still read ([Options.ReadOnly]).
 //   - Size grows linearly. Space of deleted rows is used again.
 //
-// How: write-ahead log, one writer goroutine with one connection, a few
-// read-only connections. Tables have integer keys and the few indexes that
+// How: write-ahead log, one connection that one goroutine at a time writes by, a
+// few read-only connections. Tables have integer keys and the few indexes that
 // reads need, because what a commit costs is mostly the number of pages it
 // touches: every page is checksummed and written to the log. For the same
 // reason all events and trace of a run in one Tx are one row of the table
-// journal, compressed against the entries of that Tx (see codec).
+// journal, compressed against the entries of that Tx (see codec). On Linux a layer
+// below SQLite ([walvfs]) makes one write of a commit's pages.
 package sqlite
