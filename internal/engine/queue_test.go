@@ -371,6 +371,7 @@ func TestMaxConcurrentRuns(t *testing.T) {
 	for _, r := range runs[:4] {
 		h.ends(r, "completed")
 	}
+	e.Close() // which waits for the drivers, who give their slots back when they leave
 	if e.slots.free != 2 || len(e.slots.waiting) != 0 {
 		t.Errorf("slots at the end: %d free, %d wait", e.slots.free, len(e.slots.waiting))
 	}
