@@ -65,7 +65,7 @@ func (e *Engine) findInterrupt(ctx context.Context, req *AnswerRequest) (*store.
 		}
 		switch len(open) {
 		case 0:
-			return nil, e.nothingOpen(ctx, req)
+			return nil, e.nothingOpen(ctx, req, r)
 		case 1:
 			return open[0], nil
 		}
@@ -90,8 +90,8 @@ func (e *Engine) findInterrupt(ctx context.Context, req *AnswerRequest) (*store.
 	return row, nil
 }
 
-func (e *Engine) nothingOpen(ctx context.Context, req *AnswerRequest) error {
-	all, err := e.allInterrupts(ctx, req.Tenant, store.InterruptFilter{RunID: req.Run})
+func (e *Engine) nothingOpen(ctx context.Context, req *AnswerRequest, row *store.Run) error {
+	all, err := e.allInterrupts(ctx, req.Tenant, below(row))
 	if err == nil && len(all) > 0 {
 		return answeredAlready(all[len(all)-1])
 	}
@@ -193,7 +193,19 @@ func (e *Engine) amended(ctx context.Context, ref Ref) (json.RawMessage, error) 
 
 // Interrupts lists interrupts, oldest first. The cursor is "" at the end.
 func (e *Engine) Interrupts(ctx context.Context, tenant string, f InterruptFilter) ([]*InterruptView, string, error) {
-	rows, cursor, err := e.store.Interrupts(ctx, tenant, store.InterruptFilter{Status: f.Status, RunID: f.RunID, Limit: f.Limit, Cursor: f.Cursor})
+	var sf store.InterruptFilter
+	if f.RunID != "" {
+		row, err := e.store.Run(ctx, tenant, f.RunID)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return nil, "", nil
+		case err != nil:
+			return nil, "", internal("engine.Interrupts", err)
+		}
+		sf = below(row)
+	}
+	sf.Status, sf.Limit, sf.Cursor = f.Status, f.Limit, f.Cursor
+	rows, cursor, err := e.store.Interrupts(ctx, tenant, sf)
 	if err != nil {
 		return nil, "", internal("engine.Interrupts", err)
 	}

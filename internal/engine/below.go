@@ -161,15 +161,21 @@ func (d *driver) checkpoint(row *store.Interrupt) event.Checkpoint {
 }
 
 // openBelow lists the open interrupts of a run and of the runs below it, oldest
-// first. Ids of children begin with their parent's, so those of a run in the
-// middle of a tree are found among its root's.
+// first.
 func (e *Engine) openBelow(ctx context.Context, tenant string, row *store.Run) ([]*store.Interrupt, error) {
-	root := row.RootID
-	if root == "" {
-		root = row.ID
+	f := below(row)
+	f.Status = "open"
+	return e.allInterrupts(ctx, tenant, f)
+}
+
+// below selects the interrupts of a run and of the runs below it. Ids of children
+// begin with their parent's, so those of a run in the middle of a tree are found
+// among its root's.
+func below(row *store.Run) store.InterruptFilter {
+	if row.RootID == "" || row.RootID == row.ID {
+		return store.InterruptFilter{RunID: row.ID}
 	}
-	open, err := e.allInterrupts(ctx, tenant, store.InterruptFilter{Status: "open", RunID: root})
-	return slices.DeleteFunc(open, func(i *store.Interrupt) bool { return !within(i.RunID, row.ID) }), err
+	return store.InterruptFilter{RunID: row.RootID, Within: row.ID}
 }
 
 // within is whether a run is another one or below it.

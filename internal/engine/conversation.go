@@ -329,11 +329,14 @@ func (d *driver) loadResult(ctx context.Context, i int) error {
 	if err != nil {
 		return internal("engine.load", err)
 	}
-	var m message.Message
-	if err := json.Unmarshal(row.Body, &m); err != nil {
-		return internal("engine.load", err)
+	m := &message.Message{}
+	if err := json.Unmarshal(row.Body, m); err != nil {
+		// The call was made; what came of it is lost, and the run goes on.
+		d.e.log.Error("a tool result can not be read and is replaced", "run", d.ref.ID, "entry", row.ID)
+		lost := message.ToolResult(call.ID, call.Name, true, message.Text("The stored result of this call is damaged. It was executed; do not repeat it without care."))
+		m = &lost
 	}
-	d.conv.wrote(row.ID, row.Parent, &m)
+	d.conv.wrote(row.ID, row.Parent, m)
 	return nil
 }
 

@@ -195,6 +195,9 @@ func (d *driver) main() {
 		if d.ctx.Err() == nil && fault.KindOf(err) != fault.NotFound && !errors.As(err, &illegal) {
 			d.e.driveLater(d.ref) // the store may only have been busy
 		}
+		if fault.KindOf(err) == fault.NotFound && d.row == nil {
+			d.e.leaveAny(d.ref)
+		}
 		d.refuse(err)
 		return
 	}

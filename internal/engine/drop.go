@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"agentd/fault"
@@ -26,7 +27,11 @@ func (e *Engine) drop(ctx context.Context, ref Ref, ok func(*store.Session) bool
 		if e.holdLane(lane, id) {
 			return nil
 		}
-		return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s of session %s is active", e.active(lane), session), Hint: "Cancel the run first."}
+		active := e.active(lane)
+		if !strings.HasPrefix(active, "run_") {
+			return busy(active)
+		}
+		return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s of session %s is active", active, session), Hint: "Cancel the run first."}
 	}
 	if err := hold(ref.ID); err != nil {
 		return err
@@ -52,8 +57,12 @@ func (e *Engine) drop(ctx context.Context, ref Ref, ok func(*store.Session) bool
 	// If ctx ended during the commit it might still happen, after the lanes
 	// are free again.
 	if err := e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: ref.Tenant, DropSessions: family}); err != nil {
-		if errors.Is(err, store.ErrNotFound) {
+		switch {
+		case errors.Is(err, store.ErrNotFound):
 			return notFound("session", ref.ID, err)
+		case errors.Is(err, store.ErrSessionBusy):
+			// A run was accepted behind the hold; it comes first.
+			return &fault.Error{Kind: fault.Conflict, Err: err, Hint: "Cancel the run first."}
 		}
 		return internal("engine.DeleteSession", err)
 	}

@@ -1,5 +1,7 @@
 package engine
 
+import "slices"
+
 // lane keeps the runs of a session in order.
 type lane struct {
 	active  string // run id
@@ -96,4 +98,19 @@ func (e *Engine) active(session Ref) string {
 		return l.active
 	}
 	return ""
+}
+
+// leaveAny takes a run that there is not out of whatever lane it is in.
+func (e *Engine) leaveAny(ref Ref) {
+	var in []Ref
+	e.mu.Lock()
+	for session, l := range e.lanes {
+		if session.Tenant == ref.Tenant && (l.active == ref.ID || slices.Contains(l.waiting, ref.ID)) {
+			in = append(in, session)
+		}
+	}
+	e.mu.Unlock()
+	for _, session := range in {
+		e.leave(session, ref.ID)
+	}
 }

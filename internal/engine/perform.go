@@ -124,10 +124,11 @@ func (d *driver) callModel(eff run.CallModel) func() {
 		Options: options, Session: d.row.SessionID, Scratch: d.scratch(eff.Index),
 	})
 	ctx, cancel, settle := d.effect("model")
+	idle := d.agent.ModelIdle
 	return func() {
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
-			g := &generation{d: d, m: m, step: eff.Step, idle: d.agent.ModelIdle}
+			g := &generation{d: d, m: m, step: eff.Step, idle: idle}
 			var err error
 			if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
 				failed := failure(model.AsError(ctx, m.Name, req.Model, err))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"agentd/fault"
 	"agentd/internal/prompt"
@@ -107,6 +108,9 @@ func (e *Engine) repetition(ctx context.Context, req *StartRequest) (*Run, error
 }
 
 func busy(runID string) error {
+	if !strings.HasPrefix(runID, "run_") {
+		return &fault.Error{Kind: fault.Conflict, Field: "session_id", Err: errors.New("the session is being changed or deleted"), Hint: "Try again."}
+	}
 	return &fault.Error{Kind: fault.Conflict, Field: "session_id", Err: fmt.Errorf("the session is busy with run %s", runID),
 		Hint: "Wait for it, cancel it, or start with when_busy: enqueue, steer or interrupt."}
 }

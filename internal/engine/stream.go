@@ -236,8 +236,8 @@ func (r *reader) next(ctx context.Context, done <-chan struct{}, spare []event.E
 }
 
 // subscribe adds a reader, who first gets what is live or, if whole, all events
-// since the run began.
-func (s *stream) subscribe(limit int) (r *reader, whole bool) {
+// since the run began that matter to one who has seen those up to after.
+func (s *stream) subscribe(limit int, after int64) (r *reader, whole bool) {
 	r = &reader{limit: limit, wake: make(chan struct{}, 1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,7 +245,9 @@ func (s *stream) subscribe(limit int) (r *reader, whole bool) {
 		s.subs = map[*reader]struct{}{}
 	}
 	s.subs[r] = struct{}{}
-	if s.whole {
+	// A buffer that is half full with them would soon be taken for that of a slow
+	// reader; and one who has seen the end waits for nothing.
+	if n := len(s.early); s.whole && n <= limit/2 && !(n > 0 && s.early[n-1].Type.Terminal() && s.early[n-1].Seq <= after) {
 		r.buf = append(r.buf, s.early...)
 		return r, true
 	}

@@ -130,7 +130,7 @@ func TestNumbersBeyondTheReserveAreNotPublished(t *testing.T) {
 }
 
 func sub(s *stream, limit int) *reader {
-	r, _ := s.subscribe(limit)
+	r, _ := s.subscribe(limit, 0)
 	return r
 }
 
@@ -142,7 +142,7 @@ func TestEarlyReadersNeedNoStore(t *testing.T) {
 	first, _ := s.open([]event.Event{{Type: event.StepStarted}})
 	s.publish([]*batchEvents{first}, reserve)
 	s.publishLive(delta("Hello"))
-	r, whole := s.subscribe(100)
+	r, whole := s.subscribe(100, 0)
 	if !whole {
 		t.Fatal("a reader of a young run is sent to the store")
 	}
@@ -152,13 +152,13 @@ func TestEarlyReadersNeedNoStore(t *testing.T) {
 	if got := show(drain(t, r)); got != want {
 		t.Errorf("it gets %s, want %s", got, want)
 	}
-	if r, whole := s.subscribe(100); !whole || show(drain(t, r)) != want {
+	if r, whole := s.subscribe(100, 0); !whole || show(drain(t, r)) != want {
 		t.Errorf("after the commit another one does not get the same (whole: %t)", whole)
 	}
 	for range maxEarly {
 		s.publishLive(delta("x"))
 	}
-	if _, whole := s.subscribe(100); whole {
+	if _, whole := s.subscribe(100, 0); whole {
 		t.Errorf("after more than %d events they are still kept", maxEarly)
 	}
 	for name, over := range map[string]func(*stream){
@@ -169,7 +169,7 @@ func TestEarlyReadersNeedNoStore(t *testing.T) {
 		s := &stream{}
 		s.start(0)
 		over(s)
-		if _, whole := s.subscribe(100); whole {
+		if _, whole := s.subscribe(100, 0); whole {
 			t.Errorf("after %s readers are not sent to the store", name)
 		}
 	}

@@ -256,7 +256,9 @@ func entryView(row *store.Entry) *EntryView {
 		}
 		v.Message = nil
 	}
-	v.Data = row.Body
+	if json.Valid(row.Body) {
+		v.Data = row.Body // what is damaged would make the whole list unwritable
+	}
 	return v
 }
 

@@ -25,7 +25,7 @@ func (e *Engine) Watch(ctx context.Context, ref Ref, after int64) iter.Seq2[even
 		defer e.release(ref, s)
 		// Reader first, store second: what happens in between comes twice
 		// and is recognised by its number; nothing is missed.
-		r, whole := s.subscribe(e.cfg.ReaderBuffer)
+		r, whole := s.subscribe(e.cfg.ReaderBuffer, after)
 		defer s.unsubscribe(r)
 		w := &watcher{e: e, ref: ref, seen: after, yield: yield}
 		if !whole && w.catchUp(ctx) {
@@ -108,7 +108,7 @@ type watcher struct {
 func (w *watcher) give(ev event.Event) (done bool) {
 	ev, ok := event.After(ev, w.seen)
 	if !ok {
-		return false
+		return ev.Type.Terminal() // a position beyond the end
 	}
 	w.seen = ev.Seq
 	return !w.yield(ev, nil) || ev.Type.Terminal()

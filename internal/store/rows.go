@@ -187,10 +187,12 @@ type InterruptChange struct {
 }
 
 // InterruptFilter selects interrupts. RunID also selects those of descendants
-// of that run when it is their root.
+// of that run when it is their root. Within selects of all those the ones of one
+// run and of runs whose ids begin with its id and a dot: the runs below it.
 type InterruptFilter struct {
 	Status string
 	RunID  string
+	Within string
 	Limit  int // 0: 50
 	Cursor string
 }
@@ -273,7 +275,8 @@ type Tx struct {
 
 	// DropSessions deletes sessions with everything that belongs to them:
 	// entries, runs with their inputs, events, trace and interrupts, and blobs
-	// that no other session uses. Their usage stays: it is the bill.
+	// that no other session uses. Their usage stays: it is the bill. A session
+	// with a run that has not ended is refused (ErrSessionBusy).
 	DropSessions []string
 }
 

@@ -193,12 +193,16 @@ func (a *applier) runRow(t int64, id string) (*runRow, error) {
 func minute(ms int64) int64 { return ms / 60_000 }
 
 func (a *applier) newSession(t int64, s *store.Session) error {
+	// Before anything is written: a refusal then costs the group nothing.
+	if err := a.keyTaken(t, s); err != nil {
+		return err
+	}
 	_, k, err := a.c.exec(`INSERT INTO sessions (tenant, id, created, minute, updated, leaf, title, metadata, ephemeral, idempotency_key, request_hash)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		t, s.ID, s.Created, minute(s.Updated), s.Updated, text(s.Leaf), text(s.Title), blob(s.Metadata), s.Ephemeral,
 		text(s.IdempotencyKey), text(s.RequestHash))
 	if primary(err) == codeConstraint {
-		return a.whyNoSession(t, s)
+		return refuse(store.ErrConflict, "session %s exists", s.ID)
 	}
 	if err != nil {
 		return err
@@ -207,19 +211,17 @@ func (a *applier) newSession(t int64, s *store.Session) error {
 	return nil
 }
 
-// whyNoSession finds out which of the unique indexes refused a session.
-func (a *applier) whyNoSession(t int64, s *store.Session) error {
-	if s.IdempotencyKey != "" {
-		var id, hash string
-		ok, err := a.c.get("SELECT id, request_hash FROM sessions WHERE tenant = ? AND idempotency_key = ?", []any{&id, &hash}, t, s.IdempotencyKey)
-		if err != nil {
-			return err
-		}
-		if ok {
-			return refuse(&store.ExistsError{SessionID: id, SameRequest: hash == s.RequestHash}, "idempotency key %q", s.IdempotencyKey)
-		}
+// keyTaken refuses a session whose idempotency key another one has.
+func (a *applier) keyTaken(t int64, s *store.Session) error {
+	if s.IdempotencyKey == "" {
+		return nil
 	}
-	return refuse(store.ErrConflict, "session %s exists", s.ID)
+	var id, hash string
+	ok, err := a.c.get("SELECT id, request_hash FROM sessions WHERE tenant = ? AND idempotency_key = ?", []any{&id, &hash}, t, s.IdempotencyKey)
+	if err != nil || !ok {
+		return err
+	}
+	return refuse(&store.ExistsError{SessionID: id, SameRequest: hash == s.RequestHash}, "idempotency key %q", s.IdempotencyKey)
 }
 
 // entries inserts es and gives the key of the first. Their keys follow each
@@ -274,7 +276,9 @@ func (a *applier) leaf(t int64, tx *store.Tx, l *store.Leaf) error {
 	}
 	if m := minute(l.Updated); m != s.minute {
 		_, _, err = a.c.exec("UPDATE sessions SET leaf = ?, updated = ?, minute = ? WHERE key = ?", text(l.EntryID), l.Updated, m, s.key)
-		s.minute = m
+		if err == nil {
+			s.minute = m
+		}
 		return err
 	}
 	_, _, err = a.c.exec("UPDATE sessions SET leaf = ?, updated = ? WHERE key = ?", text(l.EntryID), l.Updated, s.key)
@@ -316,13 +320,16 @@ func (a *applier) journal(t int64, tx *store.Tx, j *journal, firstEntry int64) e
 	}
 	var last any
 	if j.last > 0 {
-		last, r.lastSeq = j.last, j.last
+		last = j.last
 	}
 	if n == 0 {
 		entry = 0
 	}
 	_, _, err = a.c.exec("INSERT INTO journal (run, last_seq, entry, entries, body) VALUES (?, ?, ?, ?, ?)",
 		r.key, last, key(entry), n, body)
+	if err == nil && j.last > 0 {
+		r.lastSeq = j.last
+	}
 	return err
 }
 

@@ -46,6 +46,14 @@ func (a *applier) dropSession(t int64, id string) error {
 	if err != nil {
 		return err
 	}
+	var active string
+	ok, err := a.c.get("SELECT id FROM runs WHERE session = ? AND status NOT IN ('completed', 'failed', 'cancelled')", []any{&active}, s.key)
+	if err != nil {
+		return err
+	}
+	if ok {
+		return refuse(store.ErrSessionBusy, "session %s, run %s", id, active)
+	}
 	for _, sql := range []string{
 		"DELETE FROM journal WHERE run IN (SELECT key FROM runs WHERE session = ?)",
 		"DELETE FROM inputs WHERE run IN (SELECT key FROM runs WHERE session = ?)",

@@ -77,10 +77,9 @@ type Store struct {
 	closeMu sync.RWMutex
 	closed  bool
 
-	// applier is used by the one who writes; taken is the group it works on,
-	// left what remains of it.
-	applier     *applier
-	taken, left []*job
+	// applier is used by the one who writes; taken is the group it works on.
+	applier *applier
+	taken   []*job
 	// queue are the jobs that wait, writing whether somebody writes, quiet
 	// tells that nobody does any more.
 	queueMu     sync.Mutex

@@ -66,6 +66,7 @@ func TestNoScans(t *testing.T) {
 	blob := store.Blob{ID: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}
 	commit(t, s, &store.Tx{Tenant: tenant, Blobs: []*store.Blob{&blob}, BlobUses: []store.BlobUse{{SessionID: "s", BlobID: blob.ID}}})
 	_, _ = s.Blob(ctx, tenant, strings.Repeat("0", 64))
+	commit(t, s, st.ended())
 	commit(t, s, &store.Tx{Tenant: tenant, DropSessions: []string{"s"}})
 
 	if len(s.idle) != 1 {

@@ -166,6 +166,9 @@ func (s *Store) Interrupts(ctx context.Context, tenant string, f store.Interrupt
 			UNION ALL SELECT key FROM interrupts WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND root_id = ?)`
 		args = append(args, tenant, f.RunID, tenant, f.RunID)
 	}
+	if f.Within != "" {
+		sql, args = sql+" AND (r.id = ? OR substr(r.id, 1, length(?) + 1) = ? || '.')", append(args, f.Within, f.Within, f.Within)
+	}
 	var out []*store.Interrupt
 	var cursor string
 	err := s.read(ctx, func(c *conn) error {

@@ -99,6 +99,13 @@ func (s *steps) start() *store.Tx {
 		Events: []*store.Event{s.event(event.RunStarted, 0, event.Started{SessionID: s.session, Profile: "demo", Mode: "interactive"})}}
 }
 
+// ended ends the run.
+func (s *steps) ended() *store.Tx {
+	tx := s.tx()
+	tx.Runs = []store.RunChange{{ID: s.run, RunUpdate: store.RunUpdate{Status: "completed", Epoch: 1, Seq: s.seq}}}
+	return tx
+}
+
 // step gives the three commits of a step.
 func (s *steps) step(n int) []*store.Tx {
 	const modelName = "claude-sonnet-4-5"

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"agentd/fault"
@@ -188,67 +190,115 @@ func (s *Store) group() (more bool) {
 	return false
 }
 
-// commit runs group in one transaction and leaves each job's error in it. A job
-// that is refused after it wrote takes the transaction with it; the others are
-// then committed without it. (A savepoint for each instead would make SQLite copy
-// every page that it changes.)
+// commit commits group and leaves each job's error in it. A job that is refused
+// after it wrote takes the transaction with it; the group is then tried once more
+// with a savepoint for each job. (Always with savepoints it would make SQLite copy
+// every page that it changes.) If even that transaction breaks, each job is alone.
 func (s *Store) commit(group []*job) {
 	if s.memory {
 		s.memoryMu.Lock()
 		defer s.memoryMu.Unlock()
 	}
-	left := group
-	for len(left) > 0 {
-		n, refused, err := s.applier.run(left)
-		if refused != nil {
-			s.left = s.left[:0]
-			for _, j := range left {
-				if j.err == nil {
-					s.left = append(s.left, j)
-				}
-			}
-			left = s.left
-			continue
-		}
-		for _, j := range left {
-			if j.err == nil {
-				j.err = err
-			}
-		}
-		if n > 0 {
-			s.commits.Add(int64(n))
-			s.groups.Add(1)
-		}
+	if s.attempt(group, false) || s.attempt(group, true) {
 		return
+	}
+	for i := range group {
+		s.attempt(group[i:i+1], true)
 	}
 }
 
-// run applies the jobs in one transaction. One that is refused before it wrote
-// anything gets its error and is left out; n is how many were committed. One that
-// fails later gets its error, is returned, and nothing is committed.
-func (a *applier) run(group []*job) (n int, refused *job, err error) {
+// attempt tries to commit group in one transaction and reports whether that is
+// settled: each job is committed, or has its error. A job alone always is.
+func (s *Store) attempt(group []*job, savepoints bool) (settled bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			// Whoever leads may be in the goroutine of somebody who survives a
+			// panic; the others must not wait for ever.
+			s.applier.rollback()
+			settled = fail(group, fmt.Errorf("the store panicked: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	n, err := s.applier.run(group, savepoints)
+	switch {
+	case err == nil:
+	case errors.Is(err, errBroken) && len(group) > 1:
+		return false
+	default:
+		return fail(group, err)
+	}
+	if n > 0 {
+		s.commits.Add(int64(n))
+		s.groups.Add(1)
+	}
+	return true
+}
+
+// fail gives err to the jobs of a transaction that did not happen, also to those
+// that were refused: what they were refused for may not have happened either.
+func fail(group []*job, err error) bool {
+	for _, j := range group {
+		if j.err == nil || len(group) > 1 {
+			j.err = err
+		}
+	}
+	return true
+}
+
+// errBroken is the error of a transaction that one of its jobs has ended.
+var errBroken = errors.New("a change ended the transaction of its group")
+
+// run applies the jobs in one transaction and gives the number of those that are
+// committed. A job that is refused gets its error and leaves no trace; without
+// savepoints one that is refused after it wrote, and with them one that ended the
+// transaction, makes the error errBroken, and nothing is committed.
+func (a *applier) run(group []*job, savepoints bool) (n int, err error) {
 	if _, _, err := a.c.exec("BEGIN IMMEDIATE"); err != nil {
-		return 0, nil, err
+		return 0, err
+	}
+	broken := func() (int, error) {
+		a.rollback()
+		return 0, errBroken
 	}
 	for _, j := range group {
+		if savepoints {
+			if _, _, err := a.c.exec("SAVEPOINT tx"); err != nil {
+				return broken()
+			}
+		}
 		before := a.c.execs
 		j.err = a.apply(j)
-		if j.err == nil {
+		switch {
+		case j.err == nil:
 			n++
-		} else if a.c.execs != before {
-			a.rollback()
-			return 0, j, nil
+		case code(j.err) != 0 && primary(j.err) != codeConstraint:
+			// SQLite may have ended the transaction by itself (a failing disk,
+			// no memory, no space): what followed would be committed at once.
+			return broken()
+		case a.c.execs == before:
+			// Nothing was written.
+		case !savepoints:
+			return broken()
+		default:
+			a.forget()
+			if _, _, err := a.c.exec("ROLLBACK TO tx"); err != nil {
+				return broken()
+			}
+		}
+		if savepoints {
+			if _, _, err := a.c.exec("RELEASE tx"); err != nil {
+				return broken()
+			}
 		}
 	}
 	if n == 0 {
 		a.rollback()
-		return 0, nil, nil
+		return 0, nil
 	}
 	if _, _, err := a.c.exec("COMMIT"); err != nil {
 		a.rollback()
-		return 0, nil, err
+		return 0, err
 	}
-	return n, nil, nil
+	return n, nil
 }
 
 // rollback ends the transaction, which SQLite may have done already.

@@ -188,7 +188,7 @@ func TestDropLeavesNoRows(t *testing.T) {
 			}
 		}
 		if want {
-			commit(t, s, &store.Tx{Tenant: store.DefaultTenant, DropSessions: []string{"s"}})
+			commit(t, s, st.ended(), &store.Tx{Tenant: store.DefaultTenant, DropSessions: []string{"s"}})
 		}
 	}
 }
@@ -202,9 +202,11 @@ func TestDeletedSpaceIsUsedAgain(t *testing.T) {
 		}
 		for i := range rounds {
 			id := fmt.Sprint("session", i)
-			commit(t, s, newSteps(id, "r", 1).start(),
+			st := newSteps(id, "r", 1)
+			commit(t, s, st.start(),
 				&store.Tx{Tenant: store.DefaultTenant, Inputs: []*store.Input{{RunID: "r", ID: "i", Body: bytes.Repeat([]byte("x"), 20_000)}}},
 				&store.Tx{Tenant: store.DefaultTenant, DropInputs: []store.InputRef{{RunID: "r", ID: "i"}}},
+				st.ended(),
 				&store.Tx{Tenant: store.DefaultTenant, DropSessions: []string{id}})
 		}
 		if err := s.Close(); err != nil {

@@ -25,6 +25,10 @@ func testBlobUses(f *fixture) {
 		}
 	}
 	has(true, true, true)
+	// A session where a run may still go on is not dropped, not even in part.
+	f.refused(&store.Tx{DropSessions: []string{"s1"}}, store.ErrSessionBusy)
+	has(true, true, true)
+	f.end("r1", "r2")
 	f.commit(&store.Tx{DropSessions: []string{"s1"}})
 	f.again()
 	has(true, false, true)

@@ -55,6 +55,8 @@ func testSessionIdempotency(f *fixture) {
 	tx = create("s1", "key", "other")
 	tx.Tenant = "tenant-b"
 	f.commit(tx)
+	f.refused(&store.Tx{DropSessions: []string{"s1"}}, store.ErrSessionBusy)
+	f.end("r1")
 	f.commit(&store.Tx{DropSessions: []string{"s1"}})
 	f.commit(create("s7", "key", "other"))
 	equal(f, "session", ok[*store.Session](f)(f.store.Session(f.Context(), tenant, "s7")), keyedSession("s7", "key", "other"))

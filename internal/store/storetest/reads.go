@@ -319,6 +319,7 @@ func testEventsOfSeveralRuns(f *fixture) {
 	e3 := entry("s2", "e3", "")
 	e3.RunID = "r1"
 	f.commit(&store.Tx{Entries: []*store.Entry{e3}, Events: []*store.Event{event("r1", 3)}})
+	f.end("r2")
 	f.commit(&store.Tx{DropSessions: []string{"s2"}})
 	f.again()
 	equal(f, "events", ok[[]*store.Event](f)(f.store.Events(f.Context(), tenant, "r1", 0, 0)),

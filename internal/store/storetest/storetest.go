@@ -188,6 +188,19 @@ func (f *fixture) begin(sessionID, runID string) {
 	f.commit(&store.Tx{NewSessions: []*store.Session{session(sessionID)}, NewRuns: []*store.Run{run(runID, sessionID, "running")}})
 }
 
+// end ends runs, without which their sessions can not be dropped.
+func (f *fixture) end(runIDs ...string) {
+	f.Helper()
+	for _, id := range runIDs {
+		r, err := f.store.Run(f.Context(), tenant, id)
+		if err != nil {
+			f.Fatal(err)
+		}
+		r.RunUpdate.Status = "completed"
+		f.commit(&store.Tx{Runs: []store.RunChange{{ID: id, RunUpdate: r.RunUpdate}}})
+	}
+}
+
 func ids[V any](vs []V, id func(V) string) []string {
 	out := make([]string, 0, len(vs))
 	for _, v := range vs {

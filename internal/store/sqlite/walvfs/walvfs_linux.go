@@ -40,6 +40,8 @@ type wal struct {
 	buf    uintptr // gather bytes
 	at     int64   // where in the file buf begins
 	n      int32   // bytes in buf
+	end    int64   // where the log has been written up to since it began anew
+	synced bool    // the layer below has synced it once
 	commit bool    // the header of the last frame of a commit was the last write
 	fd     int     // for fdatasync; -1 if there is none
 }
@@ -151,9 +153,17 @@ func write(tls *libc.TLS, pf, buf uintptr, n int32, where int64) int32 {
 			return rc
 		}
 	}
-	if n > gather {
+	if where == 0 {
+		w.end = 0 // the header of the log: it begins anew
+	}
+	// Only what makes the log longer is gathered. SQLite also goes back over frames
+	// that it has written, to correct their checksums; what comes last then may be
+	// anything.
+	if n > gather || where < w.end {
+		w.end, w.commit = max(w.end, where+int64(n)), false
 		return function[transferFunc](base.FxWrite)(tls, pf, buf, n, where)
 	}
+	w.end = where + int64(n)
 	if w.n == 0 {
 		w.at = where
 	}
@@ -181,7 +191,8 @@ func truncate(tls *libc.TLS, pf uintptr, n int64) int32 {
 	if rc := flush(tls, pf); rc != sqlite3.SQLITE_OK {
 		return rc
 	}
-	_, base := log(pf)
+	w, base := log(pf)
+	w.end = min(w.end, n)
 	return function[truncateFunc](base.FxTruncate)(tls, pf, n)
 }
 
@@ -198,8 +209,12 @@ func syncFile(tls *libc.TLS, pf uintptr, flags int32) int32 {
 		return rc
 	}
 	w, base := log(pf)
-	if w.fd < 0 {
-		return function[syncFunc](base.FxSync)(tls, pf, flags)
+	if w.fd < 0 || !w.synced {
+		// In the first sync of a log that it made, the layer below also syncs the
+		// folder: without that a power cut may take the log itself.
+		rc := function[syncFunc](base.FxSync)(tls, pf, flags)
+		w.synced = rc == sqlite3.SQLITE_OK
+		return rc
 	}
 	for {
 		switch err := syscall.Fdatasync(w.fd); err {

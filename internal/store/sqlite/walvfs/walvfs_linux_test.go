@@ -213,13 +213,56 @@ func TestAFailedWriteFailsTheCommit(t *testing.T) {
 		"sync": func() int32 { return syncFile(r.tls, r.file, 0) },
 		"read": func() int32 { return read(r.tls, r.file, r.buf, 8, 0) },
 	} {
-		under.fail = false
+		r = newRig(t)
 		r.frame(32, false)
 		under.fail = true
 		if rc := do(); rc != sqlite3.SQLITE_IOERR_WRITE {
 			t.Errorf("%s gives %d", name, rc)
 		}
 	}
+}
+
+// In the first sync of a log that it made, the layer below also syncs the folder.
+func TestTheFirstSyncReachesTheLayerBelow(t *testing.T) {
+	r := newRig(t)
+	f, err := os.Create(filepath.Join(t.TempDir(), "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, _ := log(r.file)
+	w.fd = int(f.Fd())
+	for range 3 {
+		if syncFile(r.tls, r.file, 0) != sqlite3.SQLITE_OK {
+			t.Fatal("sync failed")
+		}
+	}
+	r.want("sync") // the others are fdatasync
+}
+
+// SQLite ends a commit that changed a page which it had already written by going
+// over its headers again, the one of the last frame at the end. Without FULL
+// nothing follows.
+func TestRewrittenChecksumsReachTheFile(t *testing.T) {
+	r := newRig(t)
+	r.frame(r.frame(32, false), true)
+	under.took()
+	for i, where := range []int64{32, 32 + 4120} {
+		h := make([]byte, frameHeader)
+		if h[3] = 1; i == 1 {
+			h[7] = 9
+		}
+		read(r.tls, r.file, r.buf, 4120, where)
+		r.write(h, where)
+	}
+	if w, _ := log(r.file); w.n != 0 {
+		t.Errorf("%d bytes of the commit are still in memory", w.n)
+	}
+	// What begins anew, and what comes after, is gathered again.
+	under.took()
+	r.write(make([]byte, 32), 0)
+	r.frame(32, true)
+	r.want("write 4152 at 0")
 }
 
 // The log reads like one without this layer, whatever is written where.
