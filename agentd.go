@@ -56,8 +56,9 @@ type Config struct {
 	// is hidden whole, because nobody knows what must be.
 	ReadOnly bool
 	// Dormant leaves the runs alone that were under way: only those that are
-	// named to a method go on. It is for looking after a store, such as
-	// cancelling one run of it.
+	// named to a method go on, and those of a session in which a run is started,
+	// which they are ahead of. It is for programs that come and go: one that
+	// cancels a run, or makes one, does not take over what others left.
 	Dormant bool
 }
 
@@ -71,6 +72,8 @@ type Runtime struct {
 	tenant string
 	// readOnly refuses what would change something.
 	readOnly bool
+	// dormant: what was under way is not gone on with.
+	dormant bool
 }
 
 // Names from the engine that callers need.
@@ -119,7 +122,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt := &Runtime{config: conf, store: st, log: cfg.Log, tenant: store.DefaultTenant, readOnly: cfg.ReadOnly}
+	rt := &Runtime{config: conf, store: st, log: cfg.Log, tenant: store.DefaultTenant, readOnly: cfg.ReadOnly, dormant: cfg.Dormant}
 	if rt.agents, err = newAgents(&cfg, conf); err != nil && cfg.ReadOnly {
 		cfg.Log.Warn("the store is read without the configuration, which can not be used here", "error", err)
 		rt.config, cfg.Workspace = &profile.Config{}, ""
@@ -196,7 +199,27 @@ func (rt *Runtime) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		return nil, err
 	}
 	req.Tenant = rt.tenant
+	if rt.dormant && req.SessionID != "" {
+		if _, err := rt.engine.RecoverSession(ctx, rt.ref(req.SessionID)); err != nil {
+			return nil, err
+		}
+	}
 	return rt.engine.Start(ctx, req)
+}
+
+// Resume goes on with an unfinished run of a runtime that is Dormant, and with those
+// of its session and of its children. It does not wait for them.
+func (rt *Runtime) Resume(ctx context.Context, runID string) error {
+	if err := rt.writable("Resume"); err != nil {
+		return err
+	}
+	return rt.engine.Resume(ctx, rt.ref(runID))
+}
+
+// Unfinished lists the runs that have not ended, oldest first: those that go on
+// here and, of a runtime that is ReadOnly or Dormant, those that nobody may go on with.
+func (rt *Runtime) Unfinished(ctx context.Context) ([]string, error) {
+	return rt.engine.Unfinished(ctx, rt.tenant)
 }
 
 // Get gives a run.

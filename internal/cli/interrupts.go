@@ -143,7 +143,7 @@ func fill(req *client.AnswerRequest, answered bool, answer, args string) error {
 
 // answer answers on the server, or in the data folder and goes on with the run.
 func (a *app) answer(ctx context.Context, req client.AnswerRequest, follow bool) error {
-	return a.change(ctx, drive, func(p place) error {
+	return a.change(ctx, tend, func(p place) error {
 		i, err := p.Interrupt(ctx, req.Interrupt)
 		if err == nil && i.Status != "open" {
 			err = &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("interrupt %s is no longer open: it is %s", i.ID, i.Status),

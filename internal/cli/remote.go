@@ -67,7 +67,6 @@ type access int
 const (
 	look  access = iota // read, also beside a server
 	tend                // change, without going on with other runs
-	drive               // go on with runs
 )
 
 // placeFlags are the flags of commands that work on a server or on a data folder.

@@ -183,12 +183,12 @@ func (a *app) dataFolder() (string, error) {
 }
 
 // open opens the runtime that the flags describe.
-func (a *app) open(ctx context.Context, log *slog.Logger) (*agentd.Runtime, error) {
+func (a *app) open(ctx context.Context, log *slog.Logger, dormant bool) (*agentd.Runtime, error) {
 	data, err := a.dataFolder()
 	if err != nil {
 		return nil, err
 	}
-	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log})
+	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log, Dormant: dormant})
 }
 
 func input(s string) []message.Block { return agentd.Text(s) }

@@ -21,7 +21,8 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run [flags] DIRECTIVE",
 		Short: "Run an agent once, here, and show what it does",
 		Long: `Run an agent once in this process, streamed to the terminal. The run is stored:
-after a crash the next agentd on the same data folder goes on with it.
+after a crash "agentd runs resume" or a server on the same data folder goes on with
+it, and so does the next run in its session.
 
 DIRECTIVE is what to do; "-" reads it from standard input.`,
 		Example: `  agentd run "What does this project do?"
@@ -52,11 +53,13 @@ DIRECTIVE is what to do; "-" reads it from standard input.`,
 
 // runOnce runs an agent in this process.
 func (a *app) runOnce(ctx context.Context, req agentd.StartRequest) error {
-	rt, err := a.open(ctx, a.logger())
+	// Dormant: what others left is theirs, or a server's.
+	rt, err := a.open(ctx, a.logger(), true)
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
+	a.tellUnfinished(ctx, rt)
 	if req.Profile == "" {
 		var scripted bool
 		if req.Profile, scripted = rt.DefaultProfile(); scripted {

@@ -17,13 +17,13 @@ import (
 )
 
 func (a *app) runsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "runs", Short: "Look at runs and cancel them",
-		Long: `Look at runs and cancel them: on a server (--server), or in a data folder
+	cmd := &cobra.Command{Use: "runs", Short: "Look at runs, cancel them, go on with them",
+		Long: `Look at runs, cancel them and go on with them: on a server (--server), or in a data folder
 (--data). A data folder can be looked at while a server uses it.`,
-		Args: exactly(0, "a command: ls, show, events or cancel"),
+		Args: exactly(0, "a command: ls, show, events, cancel or resume"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	a.placeFlags(cmd)
-	cmd.AddCommand(a.runsList(), a.runsShow(), a.runsEvents(), a.runsCancel())
+	cmd.AddCommand(a.runsList(), a.runsShow(), a.runsEvents(), a.runsCancel(), a.runsResume())
 	return cmd
 }
 

@@ -48,7 +48,7 @@ func (a *app) serve(ctx context.Context, addr, demo string) error {
 		handler = slog.NewJSONHandler(a.Err, &slog.HandlerOptions{Level: level})
 	}
 	log := slog.New(handler)
-	rt, err := a.open(ctx, log)
+	rt, err := a.open(ctx, log, false)
 	if err != nil {
 		return err
 	}

@@ -176,7 +176,7 @@ func (b *bench) stuck() *agentd.Run {
 func TestCancelHere(t *testing.T) {
 	b := newBench(t)
 	first, other := b.stuck(), b.stuck()
-	b.agent("ask", "Paint it").exits(3) // this went on with both, and left them again
+	b.agent("ask", "Paint it").exits(3) // this leaves both alone
 	before := b.here("runs", "events", other.ID, "--json").exits(0).out
 	b.here("runs", "cancel", first.ID, "--reason", "enough").exits(0).says("run " + first.ID + ": cancelled")
 	b.here("runs", "show", first.ID).exits(0).says("status   cancelled\n")

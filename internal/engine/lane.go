@@ -54,6 +54,14 @@ func (e *Engine) lineUp(session Ref, runID string) bool {
 	return e.confirm(session, runID)
 }
 
+// lined is whether a run is in its session's lane.
+func (e *Engine) lined(session Ref, runID string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := e.lanes[session]
+	return l != nil && (l.active == runID || slices.Contains(l.waiting, runID))
+}
+
 // holdLane takes a session's turn for something that is not a run, if it is free.
 func (e *Engine) holdLane(session Ref, id string) bool { return e.reserve(session, id, true) }
 
