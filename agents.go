@@ -318,7 +318,7 @@ func (a *agents) tools(ctx context.Context, p *profile.Profile) (set tool.Set, u
 		}
 		tools = append(tools, remote...)
 	}
-	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return denied(p, t.Spec().Name) })
+	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return slices.ContainsFunc(mcp.Names(t), func(name string) bool { return denied(p, name) }) })
 	set, err = tool.NewSet(tools...)
 	return set, unreachable, err
 }
@@ -334,8 +334,9 @@ func reason(err error) string {
 
 // denied is whether a profile takes a tool away again, wherever it comes from.
 func denied(p *profile.Profile, name string) bool {
+	flat := strings.NewReplacer("/", "\x00") // for path.Match a slash is more than a character; for names it is not
 	return slices.ContainsFunc(p.Tools.Deny, func(pattern string) bool {
-		ok, err := path.Match(pattern, name)
+		ok, err := path.Match(flat.Replace(pattern), flat.Replace(name))
 		return ok || err != nil // a broken guard must not open the door
 	})
 }
