@@ -192,8 +192,8 @@ func (rt *Runtime) writable(op string) error {
 		Hint: "Open it without ReadOnly, or use the server that has it open."}
 }
 
-// Start accepts a run; it is durable when Start returns. An empty profile is the
-// default one.
+// Start accepts a run; it is durable when Start returns. An empty profile is that
+// of [Runtime.DefaultProfile]; if there is none, the error is of kind Invalid.
 func (rt *Runtime) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err := rt.writable("Start"); err != nil {
 		return nil, err
@@ -203,6 +203,9 @@ func (rt *Runtime) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		if _, err := rt.engine.RecoverSession(ctx, rt.ref(req.SessionID)); err != nil {
 			return nil, err
 		}
+	}
+	if req.Profile == "" {
+		req.Profile, _ = rt.DefaultProfile()
 	}
 	return rt.engine.Start(ctx, req)
 }
@@ -370,8 +373,10 @@ func (rt *Runtime) Server() (*server.Server, error) {
 // Settings are the server's own settings.
 func (rt *Runtime) Settings() profile.Settings { return rt.config.Settings }
 
-// DefaultProfile is the profile of requests that name none. scripted says that
-// it is the demonstration, because no model has an API key.
+// DefaultProfile is the profile of those who name none to Start: default_profile of
+// agentd.yaml, else the one named default; "" if there is neither. scripted says
+// that it is the demonstration, because the models of default have no API key.
+// Requests over HTTP go by agentd.yaml alone.
 func (rt *Runtime) DefaultProfile() (name string, scripted bool) { return rt.agents.defaultProfile() }
 
 func (rt *Runtime) ref(id string) engine.Ref { return engine.Ref{Tenant: rt.tenant, ID: id} }

@@ -96,26 +96,28 @@ func reserved(extra []tool.Tool) []string {
 	return names
 }
 
+// defaultProfile is the profile of a person who names none: what agentd.yaml says,
+// else the one named default, for which the demonstration stands in while its
+// models have no key. It is "" where there is neither: none is guessed.
 func (a *agents) defaultProfile() (name string, scripted bool) {
 	if name = a.conf.Settings.DefaultProfile; name != "" {
 		return name, false
 	}
-	for _, name := range []string{"default", demoProfile} {
-		if p, ok := a.conf.Profiles[name]; ok && (len(p.UsableModels(a.env)) > 0) {
-			return name, name == demoProfile
-		}
-	}
-	names := a.conf.Names()
-	if len(names) == 0 {
+	p, ok := a.conf.Profiles["default"]
+	if !ok {
 		return "", false
 	}
-	return names[0], false
+	if demo, ok := a.conf.Profiles[demoProfile]; ok && len(p.UsableModels(a.env)) == 0 && len(demo.UsableModels(a.env)) > 0 {
+		return demoProfile, true
+	}
+	return "default", false
 }
 
 // Agent implements engine.Agents.
 func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, error) {
 	if name == "" {
-		name, _ = a.defaultProfile()
+		return nil, &fault.Error{Kind: fault.Invalid, Field: "profile", Err: errors.New("is missing, and there is no default profile"),
+			Hint: "Name one of " + strings.Join(a.conf.Names(), ", ") + ", or set default_profile in agentd.yaml."}
 	}
 	p, err := a.conf.Profile(name)
 	if err != nil {
@@ -318,7 +320,7 @@ func (a *agents) tools(ctx context.Context, p *profile.Profile) (set tool.Set, u
 		}
 		tools = append(tools, remote...)
 	}
-	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return denied(p, t.Spec().Name) })
+	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return slices.ContainsFunc(mcp.Names(t), func(name string) bool { return denied(p, name) }) })
 	set, err = tool.NewSet(tools...)
 	return set, unreachable, err
 }
@@ -334,8 +336,9 @@ func reason(err error) string {
 
 // denied is whether a profile takes a tool away again, wherever it comes from.
 func denied(p *profile.Profile, name string) bool {
+	flat := strings.NewReplacer("/", "\x00") // for path.Match a slash is more than a character; for names it is not
 	return slices.ContainsFunc(p.Tools.Deny, func(pattern string) bool {
-		ok, err := path.Match(pattern, name)
+		ok, err := path.Match(flat.Replace(pattern), flat.Replace(name))
 		return ok || err != nil // a broken guard must not open the door
 	})
 }

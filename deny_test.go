@@ -4,11 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
 // profiles makes a configuration folder of profiles by name; each is its keys
-// besides the name and a model that needs no key.
+// besides the name, and a model that needs no key if they have none.
 func profiles(t *testing.T, keys map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -16,7 +17,10 @@ func profiles(t *testing.T, keys map[string]string) string {
 		t.Fatal(err)
 	}
 	for name, k := range keys {
-		text := "profile_name: " + name + "\nprimary_model: {provider: script, model: m}\n" + k
+		if !strings.Contains(k, "primary_model") {
+			k += "primary_model: {provider: script, model: m}\n"
+		}
+		text := "profile_name: " + name + "\n" + k
 		if err := os.WriteFile(filepath.Join(dir, "agents", name+".yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

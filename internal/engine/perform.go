@@ -284,7 +284,7 @@ func (d *driver) callTool(eff run.CallTool) func() {
 }
 
 func toolMessage(eff run.CallTool, res tool.Result) *message.Message {
-	m := message.ToolResult(eff.CallID, eff.Name, res.IsError, res.Content...)
+	m := message.ToolResult(eff.CallID, eff.Name, res.IsError, showable(res.Content)...)
 	m.Details = res.Details
 	if len(m.Details) > 0 && !json.Valid(m.Details) {
 		m.Details = nil

@@ -138,6 +138,14 @@ func (req *StartRequest) validate() error {
 			return bad(fmt.Sprintf("input[%d]", i), "%w", err)
 		}
 	}
+	if err := checkImages("input", req.Input); err != nil {
+		return err
+	}
+	for i := range req.History {
+		if err := checkImages(fmt.Sprintf("history[%d].content", i), req.History[i].Content); err != nil {
+			return err
+		}
+	}
 	switch req.WhenBusy {
 	case "", Enqueue, Reject, Steer, Interrupt:
 	case "rollback":
@@ -289,6 +297,9 @@ func (e *Engine) FollowUp(ctx context.Context, ref Ref, blocks []message.Block) 
 func (e *Engine) enqueue(ctx context.Context, ref Ref, kind string, blocks []message.Block) error {
 	if len(blocks) == 0 {
 		return &fault.Error{Kind: fault.Invalid, Field: "input", Err: errors.New("it is empty")}
+	}
+	if err := checkImages("input", blocks); err != nil {
+		return err
 	}
 	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
 	if err != nil {

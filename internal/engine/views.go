@@ -171,6 +171,9 @@ func (e *Engine) Append(ctx context.Context, ref Ref, m message.Message) (*Entry
 			return nil, &fault.Error{Kind: fault.Invalid, Field: "content", Err: err}
 		}
 	}
+	if err := checkImages("content", m.Content); err != nil {
+		return nil, err
+	}
 	id := e.cfg.NewID()
 	// Holding the lane keeps runs out until the leaf has moved.
 	if !e.holdLane(ref, id) {

@@ -146,6 +146,18 @@ func (s *server) calls(own, name string) bool {
 	return name == own || name == clean(own) || name == prefixed || name == hashed(prefixed, s.name+"\x00"+own)
 }
 
+// Names are all names by which a tool may be meant: the one it has, the one its
+// server gives it, and server_tool, which it has while another tool is called the
+// same. Which of them the model knows depends on other servers; a rule about the
+// tool must not. A tool of no MCP server has its own name alone.
+func Names(t tool.Tool) []string {
+	names := []string{t.Spec().Name}
+	if m, ok := t.(*mcpTool); ok {
+		names = append(names, m.name, clean(m.name), m.server.name+"_"+m.name, clean(m.server.name+"_"+m.name))
+	}
+	return names
+}
+
 // maxName is the longest name of a tool that every model takes.
 const maxName = 64
 

@@ -121,9 +121,9 @@ type ToolAccess struct {
 type Tools struct {
 	// Names of servers in `mcp/servers.yaml`, whose tools the agent gets.
 	MCPServers []string `json:"mcp_servers,omitempty" example:"[files]"`
-	// Names of built-in tools or groups; `workspace` is `file_read`, `glob` and `grep`.
+	// Names of built-in tools or groups: `workspace` (which is `file_read`, `glob` and `grep`), `file_read`, `glob`, `grep`, `ask_user_question`.
 	Builtin []string `json:"builtin,omitempty" example:"[workspace]"`
-	// Tools to take away again, wherever they come from, `ask_user_question` and `create_subagent` included: names, or patterns with `*` and `?`.
+	// Tools to take away again, wherever they come from, `ask_user_question` and `create_subagent` included: names, or patterns with `*` and `?`. A tool of an MCP server is meant by its server's name for it, by `SERVER_TOOL`, and by the name the model knows.
 	Deny []string `json:"deny,omitempty" example:"[\"*_delete\"]"`
 }
 

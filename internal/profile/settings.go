@@ -8,7 +8,7 @@ type Settings struct {
 	Data string `json:"data,omitempty" example:"/var/lib/agentd"`
 	// Folder that built-in tools may read. Empty: the folder agentd was started in.
 	Workspace string `json:"workspace,omitempty" example:"/srv/project"`
-	// Profile for requests that name none, and for unknown model names of the OpenAI-compatible API. Empty: those are errors there; `agentd run` takes `default`.
+	// Profile for requests that name none, and for unknown model names of the OpenAI-compatible API. Empty: those are errors there; `agentd run` takes the profile named `default` (`demo` while that has no API key), and fails if there is none.
 	DefaultProfile string `json:"default_profile,omitempty" example:"default"`
 	// Profile for the one-shot tasks of chat clients (titles, tags, follow-ups). Empty: the profile of the chat.
 	TaskProfile string `json:"task_profile,omitempty" example:"default"`

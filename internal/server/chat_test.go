@@ -272,6 +272,7 @@ func TestChatBadRequests(t *testing.T) {
 		{`{"model":"echo","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/y.png"}}]}]}`, "messages[0].content[0].image_url.url", "unsupported_parameter", true},
 		{`{"model":"echo","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,***"}}]}]}`, "messages[0].content[0].image_url.url", "invalid_value", true},
 		{`{"model":"echo","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:text/html;base64,AAAA"}}]}]}`, "messages[0].content[0].image_url.url", "invalid_value", true},
+		{`{"model":"echo","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/svg+xml;base64,AAAA"}}]},{"role":"user","content":"x"}]}`, "messages[0].content[0].image_url.url", "invalid_value", true},
 		{`{"model":"echo","messages":[{"role":"system","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`, "messages[0].content[0]", "invalid_value", true},
 		{`{"model":"echo","messages":[{"role":"user","content":"x"},{"role":"tool","tool_call_id":"c","content":"x"}]}`, "messages[1].tool_call_id", "invalid_value", true},
 		{`{"model":"echo","messages":[{"role":"assistant","tool_calls":[{"type":"function"}]}]}`, "messages[0].tool_calls[0]", "invalid_value", true},

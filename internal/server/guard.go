@@ -151,7 +151,7 @@ func (s *Server) checkHost(r *http.Request) error {
 		return nil
 	}
 	return &fault.Error{Kind: fault.Forbidden, Field: "Host", Err: fmt.Errorf("the server does not answer to the name %q", wire.Clip(r.Host, 80)),
-		Hint: "Call it as localhost or 127.0.0.1, or add the name to its hosts."}
+		Hint: "Call it as localhost or 127.0.0.1, or let the proxy in front of it send that as Host."}
 }
 
 // checkOrigin lets in pages of configured origins and of this server itself. Its
@@ -164,7 +164,7 @@ func (s *Server) checkOrigin(r *http.Request, origin string) error {
 		return nil
 	}
 	return &fault.Error{Kind: fault.Forbidden, Field: "Origin", Err: errors.New("web pages of this origin may not call the server"),
-		Hint: "Add the origin to the server's origins if you trust it."}
+		Hint: "If you trust it, add it to cors.origins in agentd.yaml."}
 }
 
 // errorBody is an error of the native API.

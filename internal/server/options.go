@@ -45,8 +45,8 @@ type Options struct {
 	Authenticate func(*http.Request) (tenant string, err error)
 
 	// DefaultProfile is used where a request names none, and for unknown
-	// models of the faces. Empty: the engine's default, and unknown models are
-	// an error.
+	// models of the faces. Empty: the engine is asked for the profile "", which
+	// agentd's own refuses, and unknown models are an error.
 	DefaultProfile string
 	// TaskProfile answers the one-shot tasks of chat frontends (titles, tags);
 	// empty: the profile that the request names, without its tools.

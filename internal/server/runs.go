@@ -130,8 +130,13 @@ func decodeInput(raw json.RawMessage) ([]message.Block, error) {
 		case message.BlockText:
 			empty = empty && strings.TrimSpace(b.Text) == ""
 		case message.BlockImage:
-			if !strings.HasPrefix(b.MimeType, "image/") {
-				return nil, wire.Invalid(fmt.Sprintf("input[%d].mimeType", i), "must be an image type, not %q", wire.Clip(b.MimeType, 40))
+			if err := b.CheckImage(); err != nil {
+				at := fmt.Sprintf("input[%d]", i)
+				var in *message.ImageError
+				if errors.As(err, &in) {
+					at += "." + in.Field
+				}
+				return nil, wire.Invalid(at, "%w", err)
 			}
 			empty = false
 		default:

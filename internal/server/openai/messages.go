@@ -1,8 +1,8 @@
 package openai
 
 import (
-	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -167,10 +167,20 @@ func image(p part, where string) (message.Block, error) {
 	if !isBase64 || !strings.HasPrefix(mime, "image/") {
 		return message.Block{}, invalid(where+".image_url.url", "the data: URL must be data:image/...;base64,...")
 	}
-	if _, err := base64.StdEncoding.DecodeString(data); err != nil || data == "" {
-		return message.Block{}, invalid(where+".image_url.url", "the image is not valid base64.")
+	block := message.Image(data, mime)
+	if err := block.CheckImage(); err != nil {
+		return message.Block{}, invalid(where+".image_url.url", "the image can not be used: its %v.", describe(err))
 	}
-	return message.Image(data, mime), nil
+	return block, nil
+}
+
+// describe names what of an image is wrong as its data: URL has it.
+func describe(err error) string {
+	var in *message.ImageError
+	if errors.As(err, &in) && in.Field == "mimeType" {
+		return "type " + in.Error()
+	}
+	return "data " + err.Error()
 }
 
 // arguments keeps what a model wrote, also if it is not the JSON object that it

@@ -118,7 +118,7 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 
 func tooLarge(limit int64) *fault.Error {
 	return &fault.Error{Kind: fault.TooLarge, Err: fmt.Errorf("the body is larger than %d bytes", limit),
-		Hint: "Send less, or raise the server's body limit."}
+		Hint: "Send less, or raise limits.max_body_bytes in agentd.yaml."}
 }
 
 // jsonType refuses what is not JSON. A missing type is taken for JSON; a browser
