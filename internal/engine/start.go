@@ -128,7 +128,7 @@ func (req *StartRequest) validate() error {
 		req.Tenant = store.DefaultTenant
 	}
 	if req.Mode == "" {
-		req.Mode = Interactive
+		req.Mode, req.anyMode = Interactive, true
 	}
 	switch {
 	case req.Mode != Interactive && req.Mode != Autonomous:
@@ -265,6 +265,9 @@ func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (*Run
 	case Reject:
 		return nil, busy(active)
 	case Steer:
+		if err := e.steerable(ctx, req, ref); err != nil {
+			return nil, err
+		}
 		switch err := e.Steer(ctx, ref, req.blocks()); {
 		case err == nil:
 			return e.Get(ctx, ref)
