@@ -370,6 +370,10 @@ func (rt *Runtime) Server() (*server.Server, error) {
 		Origins: s.CORS.Origins, DefaultProfile: s.DefaultProfile, TaskProfile: s.TaskProfile}), nil
 }
 
+// Connecting lists the MCP servers that runs may be waiting for: their first
+// attempt to connect is under way.
+func (rt *Runtime) Connecting() []string { return rt.agents.servers.Connecting() }
+
 // Settings are the server's own settings.
 func (rt *Runtime) Settings() profile.Settings { return rt.config.Settings }
 

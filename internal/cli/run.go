@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +72,29 @@ func (a *app) runOnce(ctx context.Context, req agentd.StartRequest) error {
 	if err != nil {
 		return err
 	}
-	return a.follow(ctx, &local{rt}, following{run: r.ID}, a.printer())
+	quiet := a.tellWaiting(rt)
+	defer quiet()
+	return a.follow(ctx, &local{rt}, following{run: r.ID, begun: quiet}, a.printer())
+}
+
+// patience is how long nothing happens before people are told why.
+const patience = time.Second
+
+// tellWaiting tells which MCP servers a run waits for, if it does so for long.
+// The function that it returns ends that.
+func (a *app) tellWaiting(rt *agentd.Runtime) (quiet func()) {
+	told := make(chan struct{})
+	t := time.AfterFunc(patience, func() {
+		defer close(told)
+		for _, name := range rt.Connecting() {
+			fmt.Fprintln(a.Err, "agentd: waiting for MCP server "+name)
+		}
+	})
+	return sync.OnceFunc(func() {
+		if !t.Stop() {
+			<-told // one writes at a time
+		}
+	})
 }
 
 // sayScripted tells that no model answers. It goes where people look: standard
@@ -88,6 +112,8 @@ type following struct {
 	asked bool
 	// letGo leaves the run alone when the command is ended; else it is cancelled.
 	letGo bool
+	// begun is called when the first event is there; nil: nobody cares.
+	begun func()
 }
 
 // follow shows a run until it ends or waits for a person.
@@ -111,6 +137,9 @@ func (a *app) follow(ctx context.Context, w runs, f following, p *printer) error
 		}
 		if err != nil {
 			return err
+		}
+		if f.begun != nil {
+			f.begun()
 		}
 		p.event(ev)
 		switch ev.Type {

@@ -32,6 +32,9 @@ type StartRequest struct {
 	Tenant string
 	// Profile is "name" or "name@version"; empty is the default profile.
 	Profile string
+	// Defaulted says that nobody asked for Profile: any profile's run may be
+	// steered with the input.
+	Defaulted bool `json:"-"`
 	// Input is what the user says. It may be empty if History is not.
 	Input []message.Block
 	// History is written to the session ahead of Input: the messages of a
@@ -59,6 +62,8 @@ type StartRequest struct {
 	// IdempotencyKey makes a repetition return the first run. A different
 	// request under the same key is a conflict.
 	IdempotencyKey string
+	// anyMode says that nobody asked for Mode.
+	anyMode bool
 }
 
 // Overrides narrow a profile for one run. Zero values change nothing; limits can

@@ -121,7 +121,7 @@ func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Ru
 	if err := json.Unmarshal(args, &a); err != nil {
 		return fmt.Errorf("arguments: %w", err)
 	}
-	agent, err := e.cfg.Agents.Agent(ctx, tenant, a.Type)
+	agent, err := e.cfg.Agents.Outline(ctx, tenant, a.Type)
 	if err != nil {
 		return err
 	}

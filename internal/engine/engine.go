@@ -27,6 +27,9 @@ type Agents interface {
 	// does not change afterwards. An unknown name is a *fault.Error of kind
 	// NotFound.
 	Agent(ctx context.Context, tenant, profile string) (*Agent, error)
+	// Outline is Agent at once, for accepting runs: it waits for no server, and
+	// the tools of those that are not connected are missing.
+	Outline(ctx context.Context, tenant, profile string) (*Agent, error)
 	// Redactor gives what hides secrets in the events of a profile's runs,
 	// without making the agent. Nil hides nothing.
 	Redactor(tenant, profile string) (Redact, error)

@@ -45,6 +45,10 @@ func (a agents) Agent(_ context.Context, _, name string) (*Agent, error) {
 	return nil, &fault.Error{Kind: fault.NotFound, Err: fmt.Errorf("no profile is named %q", name)}
 }
 
+func (a agents) Outline(ctx context.Context, tenant, name string) (*Agent, error) {
+	return a.Agent(ctx, tenant, name)
+}
+
 func (a agents) Redactor(string, string) (Redact, error) { return nil, nil }
 
 func (a agents) Profiles(context.Context, string) ([]ProfileView, error) { return nil, nil }

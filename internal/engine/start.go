@@ -46,7 +46,8 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err := e.attached(&req); err != nil {
 		return nil, err
 	}
-	agent, err := e.cfg.Agents.Agent(ctx, req.Tenant, req.Profile)
+	// Servers that take their time are waited for by the run's driver.
+	agent, err := e.cfg.Agents.Outline(ctx, req.Tenant, req.Profile)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +69,10 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		if r, err := e.whenBusy(ctx, &req, ses); r != nil || err != nil {
 			return r, err
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		// Who has given up gets no run.
+		return nil, &fault.Error{Op: "engine.Start", Kind: fault.Cancelled, Err: err}
 	}
 	if !e.reserve(ses, row.ID, req.WhenBusy == Reject) {
 		return nil, busy(e.active(ses))
@@ -123,7 +128,7 @@ func (req *StartRequest) validate() error {
 		req.Tenant = store.DefaultTenant
 	}
 	if req.Mode == "" {
-		req.Mode = Interactive
+		req.Mode, req.anyMode = Interactive, true
 	}
 	switch {
 	case req.Mode != Interactive && req.Mode != Autonomous:
@@ -268,6 +273,9 @@ func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (*Run
 	case Reject:
 		return nil, busy(active)
 	case Steer:
+		if err := e.steerable(ctx, req, ref); err != nil {
+			return nil, err
+		}
 		switch err := e.Steer(ctx, ref, req.blocks()); {
 		case err == nil:
 			return e.Get(ctx, ref)

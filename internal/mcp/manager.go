@@ -205,6 +205,16 @@ func (m *Manager) Tools(ctx context.Context, names []string) ([]tool.Tool, []Pro
 	return expose(all, m.opts.Reserved), problems
 }
 
+// Connecting lists the servers whose first attempt to connect is under way, sorted.
+func (m *Manager) Connecting() []string {
+	return slices.DeleteFunc(m.Names(), func(name string) bool {
+		s := m.servers[name]
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.state != Connecting
+	})
+}
+
 // Reach tries to connect to the named servers and returns when each of them is
 // connected or its connect timeout is over, whatever the number of attempts in
 // between, or when ctx ends. What became of it is what [Manager.Tools] says.

@@ -164,7 +164,7 @@ func (s *Server) startRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	req.Tenant, req.IdempotencyKey = tenant(r), key
 	if req.Profile == "" {
-		req.Profile = s.opts.DefaultProfile
+		req.Profile, req.Defaulted = s.opts.DefaultProfile, true
 	}
 	run, err := s.engine.Start(r.Context(), req)
 	if err != nil {
