@@ -136,7 +136,7 @@ func (s *server) connect(ctx context.Context) (*conn, []remoteTool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err := c.list(ctx)
+	list, err := c.list(ctx, s.m.opts.MaxTools)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("the server did not list its tools within %s", s.cfg.Timeouts.Connect)
@@ -224,7 +224,7 @@ func (s *server) ping(ctx context.Context, c *conn) error {
 func (s *server) refresh(ctx context.Context, c *conn) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeouts.Connect)
 	defer cancel()
-	list, err := c.list(ctx)
+	list, err := c.list(ctx, s.m.opts.MaxTools)
 	if err != nil {
 		s.log.Warn("the changed tools of an MCP server can not be read; the old ones stay", "server", s.name, "error", err)
 		return

@@ -58,7 +58,7 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		if cut {
 			id, ok := idOfLarge(line, tail)
 			if !ok {
-				return nil, fmt.Errorf("the server sent a message of more than %d MiB", c.limit>>20)
+				return nil, fmt.Errorf("the server sent a message of more than %s", mib(c.limit))
 			}
 			return jsonrpc.DecodeMessage(refuse(id, codeTooLarge, "%s", tooLarge(c.limit)))
 		}
