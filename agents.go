@@ -323,7 +323,9 @@ func (a *agents) tools(ctx context.Context, p *profile.Profile) (set tool.Set, u
 		}
 		tools = append(tools, remote...)
 	}
-	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return slices.ContainsFunc(mcp.Names(t), func(name string) bool { return denied(p, name) }) })
+	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool {
+		return slices.ContainsFunc(mcp.Names(t), func(name string) bool { return denied(p, name) })
+	})
 	set, err = tool.NewSet(tools...)
 	return set, unreachable, err
 }

@@ -209,7 +209,7 @@ func (c *conn) list(ctx context.Context, maxTools int) (tools []*sdk.Tool, err e
 	for range maxPages {
 		r, err := c.session.ListTools(ctx, params)
 		if err != nil {
-			return nil, err
+			return nil, garbledList(ctx, err)
 		}
 		tools = append(tools, r.Tools...)
 		if len(tools) > maxTools {

@@ -141,6 +141,9 @@ func (s *server) connect(ctx context.Context) (*conn, []remoteTool, error) {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("the server did not list its tools within %s", s.cfg.Timeouts.Connect)
 		}
+		if u := (*unreadable)(nil); errors.As(err, &u) {
+			s.log.Warn("the list of tools of an MCP server can not be read", "server", s.name, "error", s.redactor.text(u.err.Error()))
+		}
 		s.shut(ctx, c, err)
 		return nil, nil, err
 	}

@@ -85,8 +85,12 @@ func (c *stdioConn) accept(line []byte) {
 		parts = []json.RawMessage{line}
 	}
 	for _, part := range parts {
-		if _, ok := c.sieve.admit(part); !ok {
+		e, ok := c.sieve.admit(part)
+		if !ok {
 			continue
+		}
+		if other := e.stand(); other != nil {
+			part = other
 		}
 		if msg, err := jsonrpc.DecodeMessage(part); err == nil {
 			c.queue = append(c.queue, msg)
