@@ -25,8 +25,8 @@ help: ## what there is
 build: go ## build bin/agentd, static
 	CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/agentd
 
-run: build ## start the server and run the demo agent once, visibly
-	@$(BIN) serve --demo "Have a look around this repository"
+run: build ## start the server and run the demo agent once, visibly (ADDR=127.0.0.1:7071 for another address)
+	@$(BIN) serve$(if $(ADDR), --addr $(ADDR)) --demo "Have a look around this repository"
 
 dist: go ## static binaries of every platform in dist/
 	@for p in $(PLATFORMS); do \

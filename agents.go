@@ -57,11 +57,14 @@ func newAgents(cfg *Config, conf *profile.Config) (*agents, error) {
 	if dir == "" {
 		dir = "."
 	}
-	ws, err := workspace.New(dir, nil)
+	limits := &conf.Settings.Limits
+	ws, err := workspace.New(dir, &workspace.Options{MaxLines: limits.MaxReadLines, MaxBytes: limits.MaxReadBytes,
+		MaxFileBytes: limits.MaxSearchFileBytes, MaxFiles: limits.MaxSearchFiles})
 	if err != nil {
 		return nil, err
 	}
-	servers, err := mcp.New(conf.Servers, &mcp.Options{Log: cfg.Log, Version: Version(), Reserved: reserved(cfg.Tools)})
+	servers, err := mcp.New(conf.Servers, &mcp.Options{Log: cfg.Log, Version: Version(), Reserved: reserved(cfg.Tools),
+		MaxMessageBytes: limits.MaxMCPMessageBytes, MaxTools: limits.MaxMCPTools})
 	if err != nil {
 		return nil, errors.Join(err, ws.Close())
 	}

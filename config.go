@@ -1,6 +1,7 @@
 package agentd
 
 import (
+	"os/exec"
 	"path"
 
 	"agentd/internal/profile"
@@ -45,7 +46,7 @@ func read(dir string, opts *profile.Options) (*profile.Config, profile.Problems)
 // CheckConfig checks a configuration folder (empty: the embedded one) and lists
 // every problem; summary says what there is.
 func CheckConfig(dir string) (problems []Problem, summary string) {
-	conf, ps := read(dir, &profile.Options{Builtins: builtinNames(nil)})
+	conf, ps := read(dir, &profile.Options{Builtins: builtinNames(nil), LookPath: exec.LookPath})
 	if conf != nil {
 		summary = conf.String()
 	}

@@ -144,6 +144,10 @@ func (t *mcpTool) attempt(ctx context.Context, call tool.Call, args json.RawMess
 		if failed && c.proc != nil || errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed) {
 			t.server.drop(c, err)
 		}
+		if u := garbled(ctx, err); u != nil {
+			t.server.log.Warn("an MCP server's answer can not be read", "server", t.server.name, "tool", t.name, "error", t.server.redactor.text(u.err.Error()))
+			return tool.Result{}, u
+		}
 		return tool.Result{}, err
 	}
 	return convert(r)
@@ -155,6 +159,7 @@ func (t *mcpTool) explain(ctx context.Context, err error, timeout time.Duration)
 	var done *fault.Error
 	var wire *jsonrpc.Error
 	var herr *httpError
+	var odd *unreadable
 	failed, sent := lost(err)
 	switch {
 	case errors.As(err, &done) && done.Op == "mcp":
@@ -174,6 +179,8 @@ func (t *mcpTool) explain(ctx context.Context, err error, timeout time.Duration)
 			kind = fault.RateLimited
 		}
 		return s.fault(kind, hint, "%s: %s", t.name, s.redactor.text(herr.Error()))
+	case errors.As(err, &odd):
+		return s.fault(fault.Unavailable, "the server is broken", "%s: %w", t.name, odd)
 	case errors.Is(err, errNotConnected):
 		return s.fault(fault.Unavailable, s.hint(), "%s was not called: %s", t.name, s.redactor.text(err.Error()))
 	case failed:

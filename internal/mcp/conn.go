@@ -15,11 +15,8 @@ import (
 	"agentd/tool"
 )
 
-// Bounds of one list of tools.
-const (
-	maxTools = 2000
-	maxPages = 200
-)
+// maxPages bounds one list of tools, beside Options.MaxTools.
+const maxPages = 200
 
 // probeTimeout bounds the question whether a server speaks the newer protocol:
 // some servers never answer it.
@@ -204,7 +201,7 @@ func (c *conn) modern() bool {
 }
 
 // list reads the server's tools, page by page.
-func (c *conn) list(ctx context.Context) (tools []*sdk.Tool, err error) {
+func (c *conn) list(ctx context.Context, maxTools int) (tools []*sdk.Tool, err error) {
 	if r := c.session.InitializeResult(); r != nil && r.Capabilities != nil && r.Capabilities.Tools == nil {
 		return nil, nil // a server without tools need not know the question
 	}
@@ -212,11 +209,11 @@ func (c *conn) list(ctx context.Context) (tools []*sdk.Tool, err error) {
 	for range maxPages {
 		r, err := c.session.ListTools(ctx, params)
 		if err != nil {
-			return nil, err
+			return nil, garbledList(ctx, err)
 		}
 		tools = append(tools, r.Tools...)
 		if len(tools) > maxTools {
-			return nil, fmt.Errorf("the server has more than %d tools", maxTools)
+			return nil, fmt.Errorf("the server has more than %d tools (limits.max_mcp_tools of agentd.yaml)", maxTools)
 		}
 		if r.NextCursor == "" {
 			return tools, nil

@@ -136,6 +136,10 @@ func (h *hostile) handle(r *rpc) {
 			h.result(r.ID, `{}`)
 		}
 	case "tools/list":
+		if h.mode == "wrong list" {
+			h.result(r.ID, `{"tools":"none"}`)
+			return
+		}
 		var list []string
 		for _, name := range h.tools {
 			list = append(list, fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`, name))
@@ -182,6 +186,19 @@ func (h *hostile) call(r *rpc) {
 		h.send(`{"result":{"content":[{"type":"text","text":"%s`, strings.Repeat("x", 12<<20))
 	case "fails":
 		h.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no such table: t1 of sk-abc","data":{"x":1}}}`, r.ID)
+	case "wrong content":
+		h.result(r.ID, `{"content":[{"type":"text","text":7}]}`)
+	case "unknown content":
+		h.result(r.ID, `{"content":[{"type":"hologram"}]}`)
+	case "content is null":
+		h.result(r.ID, `{"content":[null]}`)
+	case "null result":
+		h.result(r.ID, `null`)
+	case "text as result":
+		h.result(r.ID, `"done"`)
+	case "no result":
+		h.send(`{"jsonrpc":"2.0","id":%s}`, r.ID)
+		h.send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, r.ID)
 	case "wrong result":
 		h.result(r.ID, `{"content":"not a list"}`)
 	case "changes":

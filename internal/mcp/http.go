@@ -252,6 +252,9 @@ func (b *jsonBody) load() []byte {
 	if !ok || !e.response() || !bytes.Equal(e.ID, b.id) && !bytes.Equal(e.ID, []byte("null")) {
 		return refuse(b.id, codeGarbage, "the server's answer is not the JSON-RPC response of this call: %s", preview(data, 200))
 	}
+	if other := e.stand(); other != nil {
+		return other
+	}
 	return data
 }
 
@@ -364,6 +367,8 @@ func (b *eventBody) emit(id, retry, name string, data []byte, large bool, head, 
 		e, ok := b.g.sieve.admit(data)
 		if !ok {
 			data = nil
+		} else if other := e.stand(); other != nil {
+			data = other
 		}
 		final = ok && e.response() && b.id != nil && bytes.Equal(e.ID, b.id)
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	Trace func(context.Context) map[string]string
 	// MaxMessageBytes bounds one message of a server; default 10 MiB.
 	MaxMessageBytes int
+	// MaxTools bounds the tools of one server; default 2,000.
+	MaxTools int
 	// TerminateGrace is how long a program may take to end after its input was
 	// closed, and again after it was asked to; default 2s.
 	TerminateGrace time.Duration
@@ -95,6 +97,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.MaxMessageBytes == 0 {
 		o.MaxMessageBytes = 10 << 20
+	}
+	if o.MaxTools == 0 {
+		o.MaxTools = 2000
 	}
 	if o.TerminateGrace == 0 {
 		o.TerminateGrace = 2 * time.Second

@@ -136,10 +136,13 @@ func (s *server) connect(ctx context.Context) (*conn, []remoteTool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err := c.list(ctx)
+	list, err := c.list(ctx, s.m.opts.MaxTools)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("the server did not list its tools within %s", s.cfg.Timeouts.Connect)
+		}
+		if u := (*unreadable)(nil); errors.As(err, &u) {
+			s.log.Warn("the list of tools of an MCP server can not be read", "server", s.name, "error", s.redactor.text(u.err.Error()))
 		}
 		s.shut(ctx, c, err)
 		return nil, nil, err
@@ -224,7 +227,7 @@ func (s *server) ping(ctx context.Context, c *conn) error {
 func (s *server) refresh(ctx context.Context, c *conn) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeouts.Connect)
 	defer cancel()
-	list, err := c.list(ctx)
+	list, err := c.list(ctx, s.m.opts.MaxTools)
 	if err != nil {
 		s.log.Warn("the changed tools of an MCP server can not be read; the old ones stay", "server", s.name, "error", err)
 		return

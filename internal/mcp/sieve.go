@@ -128,8 +128,11 @@ func refuse(id json.RawMessage, code int, format string, args ...any) []byte {
 }
 
 func tooLarge(limit int) string {
-	return fmt.Sprintf("the answer is larger than %d MiB and was dropped: ask for less", limit>>20)
+	return fmt.Sprintf("the answer is larger than %s and was dropped: ask for less", mib(limit))
 }
+
+// mib writes a number of bytes for people.
+func mib(n int) string { return fmt.Sprintf("%.4g MiB", float64(n)/(1<<20)) }
 
 // idOfLarge finds the id of a response of which only the first and the last
 // bytes were kept. Ids stand first or last in the messages of all known SDKs.

@@ -58,7 +58,7 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		if cut {
 			id, ok := idOfLarge(line, tail)
 			if !ok {
-				return nil, fmt.Errorf("the server sent a message of more than %d MiB", c.limit>>20)
+				return nil, fmt.Errorf("the server sent a message of more than %s", mib(c.limit))
 			}
 			return jsonrpc.DecodeMessage(refuse(id, codeTooLarge, "%s", tooLarge(c.limit)))
 		}
@@ -85,8 +85,12 @@ func (c *stdioConn) accept(line []byte) {
 		parts = []json.RawMessage{line}
 	}
 	for _, part := range parts {
-		if _, ok := c.sieve.admit(part); !ok {
+		e, ok := c.sieve.admit(part)
+		if !ok {
 			continue
+		}
+		if other := e.stand(); other != nil {
+			part = other
 		}
 		if msg, err := jsonrpc.DecodeMessage(part); err == nil {
 			c.queue = append(c.queue, msg)

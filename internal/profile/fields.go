@@ -193,7 +193,9 @@ func (d *decoder) format(pos place, path, s string, tag reflect.StructTag) {
 			d.fail(pos, path, "is not an address", "write http://host/path or https://host/path")
 		}
 	case "origin":
-		if u, err := url.Parse(s); s != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || u.RawQuery != "") {
+		if strings.Contains(s, "*") {
+			d.fail(pos, path, "is a pattern, which matches no origin", "write each origin out: scheme://host[:port], such as http://127.0.0.1:3000")
+		} else if u, err := url.Parse(s); err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || u.RawQuery != "" {
 			d.fail(pos, path, "is not an origin", "write scheme://host[:port] without a path, such as http://127.0.0.1:3000")
 		}
 	case "addr":

@@ -29,6 +29,9 @@ type Options struct {
 	// Providers are those that this build has an adapter for; default
 	// anthropic, openai, script.
 	Providers []string
+	// LookPath finds the program of a stdio server, as [exec.LookPath] does; one
+	// that it does not find is a notice. Nil: programs are not looked for.
+	LookPath func(name string) (string, error)
 }
 
 func (o *Options) withDefaults() Options {

@@ -3,6 +3,7 @@ package profile
 import (
 	"errors"
 	"fmt"
+	"os/exec"
 	"reflect"
 	"regexp"
 	"slices"
@@ -87,6 +88,25 @@ func (l *loader) server(d *decoder, parent string, e entry, isJSON bool) {
 		return
 	}
 	l.config.Servers[e.key] = cfg
+	l.program(d, join(key, "command"), &cfg)
+}
+
+// program notes a program that is not there. It is no error: it may be installed
+// later, and the folder may be meant for another machine.
+func (l *loader) program(d *decoder, key string, cfg *mcp.ServerConfig) {
+	if l.opts.LookPath == nil || cfg.Transport != "stdio" {
+		return
+	}
+	if _, err := l.opts.LookPath(cfg.Command); err == nil || errors.Is(err, exec.ErrDot) {
+		return
+	}
+	msg := "there is no such program"
+	if !strings.ContainsAny(cfg.Command, `/\`) {
+		msg += " on the PATH"
+	}
+	pos := d.at(key)
+	d.problems = append(d.problems, Problem{File: d.file, Line: pos.line, Column: pos.column, Key: key, Severity: SeverityNotice,
+		Message: msg, Hint: "install it, or write its path; until then the server's tools are missing"})
 }
 
 // serverProblems gives what the server's own checks found its place. Keys that

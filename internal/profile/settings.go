@@ -38,6 +38,23 @@ type Limits struct {
 	MaxEventLag int `json:"max_event_lag" default:"4096" min:"16"`
 	// Hours that the sessions of the OpenAI-compatible API are kept after their runs; its clients keep their own history. What they used stays in the sums. 0: kept.
 	EphemeralSessionsHours int `json:"ephemeral_sessions_hours" default:"24" min:"0" max:"87600"`
+	ToolLimits
+}
+
+// ToolLimits bound what tools may send or look at.
+type ToolLimits struct {
+	// Bytes of one message of an MCP server. A larger answer is dropped and its call fails; a server that sends more without an end of line is started again.
+	MaxMCPMessageBytes int `json:"max_mcp_message_bytes" default:"10485760" min:"1048576"`
+	// Tools of one MCP server; one that lists more can not be used.
+	MaxMCPTools int `json:"max_mcp_tools" default:"2000" min:"1"`
+	// Lines that `file_read` gives in one result.
+	MaxReadLines int `json:"max_read_lines" default:"2000" min:"1"`
+	// Bytes of text that `file_read`, `glob` and `grep` give in one result.
+	MaxReadBytes int `json:"max_read_bytes" default:"51200" min:"1024"`
+	// Bytes of a file that `grep` searches; larger ones are skipped, and the result says so.
+	MaxSearchFileBytes int64 `json:"max_search_file_bytes" default:"10485760" min:"1024"`
+	// Files and folders that one `glob` or `grep` looks at.
+	MaxSearchFiles int `json:"max_search_files" default:"200000" min:"1"`
 }
 
 // CORS is for browsers.
