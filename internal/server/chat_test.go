@@ -122,6 +122,11 @@ var chats = []struct {
 		step(r, 1, "I look.")
 		r.end(event.RunFailed, "tool_failed", "", &event.Error{Kind: "tool_failed", Message: "a tool call failed", Hint: "Look at the events"})
 	}, `,"stream_options":{"include_usage":true}`},
+	{"broken off by the provider", func(r *fakeRun) {
+		r.emit(event.StepStarted, &event.Step{})
+		say(r, "The answer is")
+		r.end(event.RunFailed, "model_error", "", &event.Error{Kind: "overloaded", Message: "openai (m): overloaded", Hint: "Try later"})
+	}, `,"stream_options":{"include_usage":true}`},
 	{"internal fault", func(r *fakeRun) {
 		r.end(event.RunFailed, "internal", "", &event.Error{Kind: "internal", Message: "row 7 of table secrets is broken"})
 	}, ``},

@@ -248,7 +248,7 @@ func (n *narrator) end(ctx context.Context, ev *event.Event) (ending, error) {
 		if d.Error != nil {
 			cause = *d.Error
 		}
-		return ending{}, &runFailure{runID: n.ref.ID, cause: cause, usage: d.Usage}
+		return ending{}, &runFailure{runID: n.ref.ID, stop: d.StopReason, cause: cause, usage: d.Usage}
 	case event.RunCancelled:
 		return ending{}, &runFailure{runID: n.ref.ID, cause: event.Error{Kind: "cancelled", Message: "the run was cancelled"}, usage: d.Usage}
 	}
