@@ -206,10 +206,13 @@ func TestChatWaitsForASubagentsPerson(t *testing.T) {
 				break
 			}
 		}
+		r.mu.Lock()
+		r.view.Usage = message.Usage{Input: 400, Output: 70} // the child has used nothing
+		r.mu.Unlock()
 		r.emit(event.CheckpointRequired, &event.Checkpoint{InterruptID: "i9", RunID: child.ID})
 	})
 	r := a.do("POST", "/v1/chat/completions", `{"model":"parent","messages":[{"role":"user","content":"go"}]}`)
-	if !strings.Contains(string(r.body), "May the child?") || !strings.Contains(string(r.body), "POST /runs/r2/input") {
+	if !strings.Contains(string(r.body), "May the child?") || !strings.Contains(string(r.body), "POST /runs/r1/input") || !strings.Contains(string(r.body), `"prompt_tokens":400,"completion_tokens":70,`) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 }
