@@ -120,13 +120,20 @@ func (a *app) follow(ctx context.Context, w runs, f following, p *printer) error
 		var stop context.CancelFunc
 		watch, stop = context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
+		told := make(chan struct{})
 		cancelled := context.AfterFunc(ctx, func() {
-			if _, err := w.Cancel(watch, f.run, "cancelled at the terminal"); err != nil && fault.KindOf(err) != fault.Conflict {
+			defer close(told)
+			// Once the run's end is shown, nobody cares what became of the request.
+			if _, err := w.Cancel(watch, f.run, "cancelled at the terminal"); err != nil && fault.KindOf(err) != fault.Conflict && watch.Err() == nil {
 				fmt.Fprintln(a.Err, "agentd: "+err.Error())
 				stop()
 			}
 		})
-		defer cancelled()
+		defer func() {
+			if stop(); !cancelled() {
+				<-told
+			}
+		}()
 	}
 	for ev, err := range w.Watch(watch, f.run, f.after) {
 		if errors.Is(err, context.Canceled) {
