@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -67,4 +68,29 @@ func TestNothingIsSaidAfterTheEnd(t *testing.T) {
 			t.Errorf("%v, and then: %s", err, complaints.String())
 		}
 	})
+}
+
+// Blank input is no directive: nothing starts, and nothing is said but that.
+func TestRunRefusesBlankInput(t *testing.T) {
+	b := newBench(t)
+	b.stdin = " \n"
+	for _, directive := range []string{"", "  \n\t", "-"} {
+		r := b.run("run", "--data", b.data, directive).exits(2).complains("agentd: the directive is empty")
+		if r.out != "" || strings.Contains(r.err, "script") {
+			t.Errorf("%q: %s%s", directive, r.out, r.err)
+		}
+	}
+	if _, err := os.Stat(b.data); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something was stored: %v", err)
+	}
+}
+
+// What a run is answered by is said only if there is a run.
+func TestNoNoticeBeforeAnError(t *testing.T) {
+	b := newBench(t)
+	for _, args := range [][]string{{"run", "--session", "ses_none", "x"}, {"run", "--mode", "sideways", "x"}} {
+		if r := b.run(append(args, "--data", b.data)...); r.code == 0 || strings.Contains(r.err, "no model is configured") {
+			t.Errorf("agentd %v: exit %d\n%s", args, r.code, r.err)
+		}
+	}
 }

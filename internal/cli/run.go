@@ -39,6 +39,9 @@ DIRECTIVE is what to do; "-" reads it from standard input.`,
 				}
 				directive = string(b)
 			}
+			if strings.TrimSpace(directive) == "" {
+				return &usageError{errors.New("the directive is empty: say what to do")}
+			}
 			return a.runOnce(cmd.Context(), agentd.StartRequest{Profile: profile, SessionID: session, Mode: mode, Input: input(directive)})
 		},
 	}
@@ -59,15 +62,20 @@ func (a *app) runOnce(ctx context.Context, req agentd.StartRequest) error {
 		return err
 	}
 	defer rt.Close()
+	scripted := false
 	if req.Profile == "" {
-		var scripted bool
-		if req.Profile, scripted = rt.DefaultProfile(); scripted {
-			a.sayScripted()
-		}
+		req.Profile, scripted = rt.DefaultProfile()
 	}
 	r, err := rt.Start(ctx, req)
+	var f *fault.Error
+	if errors.As(err, &f) && f.Kind == fault.NotFound && f.Field == "profile" {
+		return &usageError{err}
+	}
 	if err != nil {
 		return err
+	}
+	if scripted {
+		a.sayScripted()
 	}
 	quiet := a.tellWaiting(rt)
 	defer quiet()
