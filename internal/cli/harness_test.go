@@ -26,11 +26,12 @@ type bench struct {
 	data, configs, work string
 	// terminal is whether output is for people.
 	terminal bool
+	stdin    string
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, data: filepath.Join(t.TempDir(), "agentd"), configs: t.TempDir(), work: t.TempDir(), terminal: true}
+	b := &bench{t: t, data: filepath.Join(t.TempDir(), "agentd"), configs: t.TempDir(), work: t.TempDir(), terminal: true, stdin: "from standard input"}
 	write := func(path, text string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -97,7 +98,7 @@ func (b *bench) runIn(ctx context.Context, out *buffer, args ...string) *result 
 	if stderr == nil {
 		stderr = &buffer{}
 	}
-	code := Main(args, Streams{In: strings.NewReader("from standard input"), Out: out, Err: stderr, Terminal: b.terminal, Context: ctx})
+	code := Main(args, Streams{In: strings.NewReader(b.stdin), Out: out, Err: stderr, Terminal: b.terminal, Context: ctx})
 	out.doing.Wait()
 	stderr.doing.Wait()
 	if ctx.Err() == context.DeadlineExceeded {

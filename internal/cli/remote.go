@@ -65,8 +65,8 @@ func (server) Close() error { return nil }
 type access int
 
 const (
-	look  access = iota // read, also beside a server
-	tend                // change, without going on with other runs
+	look access = iota // read, also beside a server
+	tend               // change, without going on with other runs
 )
 
 // placeFlags are the flags of commands that work on a server or on a data folder.

@@ -72,6 +72,7 @@ func Main(args []string, s Streams) int {
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
+	strict(root)
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
 	switch {
@@ -93,6 +94,35 @@ func Main(args []string, s Streams) int {
 
 // usageError is a mistake in the command line.
 type usageError struct{ error }
+
+// Unwrap gives what is behind it, which may have a hint.
+func (e *usageError) Unwrap() error { return e.error }
+
+// strict makes the library's own commands refuse what they do not know.
+// They write to where the root does when this is called.
+func strict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			show := c.Run
+			c.Run, c.RunE = nil, func(cmd *cobra.Command, args []string) error {
+				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return &usageError{fmt.Errorf("there is no command %q (agentd --help lists the commands)", strings.Join(args, " "))}
+				}
+				show(cmd, args)
+				return nil
+			}
+		case "completion":
+			c.Args = exactly(0, "a shell: bash, fish, powershell or zsh")
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			for _, shell := range c.Commands() {
+				shell.Args = exactly(0, "no arguments")
+			}
+		}
+	}
+}
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{

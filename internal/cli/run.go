@@ -40,6 +40,9 @@ DIRECTIVE is what to do; "-" reads it from standard input.`,
 				}
 				directive = string(b)
 			}
+			if strings.TrimSpace(directive) == "" {
+				return &usageError{errors.New("the directive is empty: say what to do")}
+			}
 			return a.runOnce(cmd.Context(), agentd.StartRequest{Profile: profile, SessionID: session, Mode: mode, Input: input(directive)})
 		},
 	}
@@ -61,16 +64,21 @@ func (a *app) runOnce(ctx context.Context, req agentd.StartRequest) error {
 		return err
 	}
 	defer rt.Close()
-	a.tellUnfinished(ctx, rt)
+	scripted := false
 	if req.Profile == "" {
-		var scripted bool
-		if req.Profile, scripted = rt.DefaultProfile(); scripted {
-			a.sayScripted()
-		}
+		req.Profile, scripted = rt.DefaultProfile()
 	}
 	r, err := rt.Start(ctx, req)
+	var f *fault.Error
+	if errors.As(err, &f) && f.Kind == fault.NotFound && f.Field == "profile" {
+		return &usageError{err}
+	}
 	if err != nil {
 		return err
+	}
+	a.tellUnfinished(ctx, rt, r.ID)
+	if scripted {
+		a.sayScripted()
 	}
 	quiet := a.tellWaiting(rt)
 	defer quiet()
@@ -123,13 +131,20 @@ func (a *app) follow(ctx context.Context, w runs, f following, p *printer) error
 		var stop context.CancelFunc
 		watch, stop = context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
+		told := make(chan struct{})
 		cancelled := context.AfterFunc(ctx, func() {
-			if _, err := w.Cancel(watch, f.run, "cancelled at the terminal"); err != nil && fault.KindOf(err) != fault.Conflict {
+			defer close(told)
+			// Once the run's end is shown, nobody cares what became of the request.
+			if _, err := w.Cancel(watch, f.run, "cancelled at the terminal"); err != nil && fault.KindOf(err) != fault.Conflict && watch.Err() == nil {
 				fmt.Fprintln(a.Err, "agentd: "+err.Error())
 				stop()
 			}
 		})
-		defer cancelled()
+		defer func() {
+			if stop(); !cancelled() {
+				<-told
+			}
+		}()
 	}
 	for ev, err := range w.Watch(watch, f.run, f.after) {
 		if errors.Is(err, context.Canceled) {

@@ -65,7 +65,8 @@ func TestExitCodes(t *testing.T) {
 		says string
 	}{
 		{"run -p fail x", 1, ""},
-		{"run -p nobody x", 1, "nobody"},
+		{"run -p nobody x", 2, "no profile is named"},
+		{"run -p talk --session ses_none x", 1, "no session"},
 		{"run", 2, "one directive"},
 		{"run a b", 2, "one directive"},
 		{"run --mode sideways x", 2, "sideways"},
@@ -96,17 +97,21 @@ func TestExitCodes(t *testing.T) {
 		{"serve x", 2, "no arguments"},
 		{"serve --addr 0.0.0.0:0", 2, "reachable from other machines"},
 		{"serve --addr nonsense", 2, "host and port"},
-		{"sim --script /none.yaml", 1, "/none.yaml"},
+		{"sim --script /none.yaml", 2, "/none.yaml"},
+		{"completion foo", 2, "bash, fish, powershell or zsh"},
+		{"completion bash foo", 2, "no arguments"},
+		{"help bogus", 2, "there is no command \"bogus\""},
+		{"help runs bogus", 2, "there is no command \"runs bogus\""},
 		{"rum", 2, "did you mean run"},
 		{"--nonsense", 2, "unknown flag"},
 	} {
 		args := strings.Fields(tt.args)
-		if args[0] == "run" && tt.code < 2 {
+		if args[0] == "run" && (tt.code < 2 || strings.Contains(tt.says, "no profile")) {
 			args = append(args, "--configs", b.configs)
 		}
 		b.run(args...).exits(tt.code).complains(tt.says)
 	}
-	for _, args := range []string{"", "--help", "runs", "sessions", "interrupts", "config", "runs ls --help", "help run", "--version"} {
+	for _, args := range []string{"", "--help", "runs", "sessions", "interrupts", "config", "runs ls --help", "help", "help run", "help runs ls", "completion", "completion --help", "--version"} {
 		if r := b.run(strings.Fields(args)...).exits(0); r.out == "" {
 			t.Errorf("agentd %s prints nothing", args)
 		}

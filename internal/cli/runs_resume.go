@@ -96,14 +96,14 @@ func (a *app) resumed(ctx context.Context, l *local, id string) error {
 
 // tellUnfinished says what an earlier process left, which a command does not take
 // over by itself: it would pay for it and leave it again.
-func (a *app) tellUnfinished(ctx context.Context, rt *agentd.Runtime) {
+func (a *app) tellUnfinished(ctx context.Context, rt *agentd.Runtime, own string) {
 	ids, err := rt.Unfinished(ctx)
 	if err != nil {
 		return
 	}
 	n := 0
 	for _, id := range ids {
-		if r, err := rt.Get(ctx, id); err == nil && r.Status == client.Running && !strings.Contains(id, ".") {
+		if r, err := rt.Get(ctx, id); err == nil && r.Status == client.Running && id != own && !strings.Contains(id, ".") {
 			n++
 		}
 	}

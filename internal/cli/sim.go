@@ -27,7 +27,7 @@ echoes.`,
 			for _, path := range scripts {
 				s, err := script.Load(path)
 				if err != nil {
-					return err
+					return &usageError{err}
 				}
 				o.Scripts = append(o.Scripts, s)
 			}

@@ -35,7 +35,7 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 	if err != nil {
 		// Somebody may have been faster.
 		if now, err2 := e.store.Interrupt(ctx, req.Tenant, row.ID); err2 == nil && now.Status != "open" {
-			return nil, answeredAlready(now)
+			return nil, answeredAlready(req.Tenant, now)
 		}
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (e *Engine) findInterrupt(ctx context.Context, req *AnswerRequest) (*store.
 		return nil, notFound("interrupt", req.Interrupt, err)
 	}
 	if row.Status != "open" {
-		return nil, answeredAlready(row)
+		return nil, answeredAlready(req.Tenant, row)
 	}
 	return row, nil
 }
@@ -93,18 +93,22 @@ func (e *Engine) findInterrupt(ctx context.Context, req *AnswerRequest) (*store.
 func (e *Engine) nothingOpen(ctx context.Context, req *AnswerRequest, row *store.Run) error {
 	all, err := e.allInterrupts(ctx, req.Tenant, below(row))
 	if err == nil && len(all) > 0 {
-		return answeredAlready(all[len(all)-1])
+		return answeredAlready(req.Tenant, all[len(all)-1])
 	}
 	return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s does not wait for an answer", req.Run)}
 }
 
-func answeredAlready(row *store.Interrupt) error {
+func answeredAlready(tenant string, row *store.Interrupt) error {
 	what := row.Status
 	if row.Decision != "" {
 		what += ": " + row.Decision
 	}
-	if row.AnsweredBy != "" {
-		what += " by " + row.AnsweredBy
+	switch by := row.AnsweredBy; by {
+	case "", store.DefaultTenant: // without keys nobody has a name
+	case tenant:
+		what += " by tenant " + by
+	default:
+		what += " by " + by
 	}
 	return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("interrupt %s is no longer open (%s at %s)", row.ID, what, timestamp(row.Answered)),
 		Hint: "An interrupt can be answered once."}

@@ -13,19 +13,26 @@ import (
 	"agentd/message"
 )
 
+// childEnd is what became of a child run.
+type childEnd struct {
+	message   *message.Message // the call's result
+	cancelled bool
+}
+
 // runChild starts the child run of a call, or finds it, and waits for its end. If
 // the parent's process is stopping there is no result: the next one finds the
 // child again.
-func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage) (*message.Message, bool) {
-	fail := func(err error) (*message.Message, bool) {
+func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage) (childEnd, bool) {
+	fail := func(err error) (childEnd, bool) {
 		m := message.ToolResult(eff.CallID, CreateSubagent, true, message.Text("Subagent failed: "+describe(err)))
-		return &m, true
+		return childEnd{message: &m}, true
 	}
 	ref := Ref{tenant, eff.Child}
 	_, err := e.store.Run(ctx, tenant, eff.Child)
 	if eff.Stop {
 		if errors.Is(err, store.ErrNotFound) {
-			return fail(errors.New("it was cancelled before it started"))
+			m := message.ToolResult(eff.CallID, CreateSubagent, true, message.Text("Subagent cancelled before it started"))
+			return childEnd{&m, true}, true
 		}
 		return e.stopChild(ref, eff, fail)
 	}
@@ -37,14 +44,14 @@ func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run,
 	}
 	r, err := e.Wait(ctx, ref)
 	if e.ctx.Err() != nil {
-		return nil, false // not an outcome: the next engine finds the child
+		return childEnd{}, false // not an outcome: the next engine finds the child
 	}
 	if ctx.Err() != nil {
 		if errors.Is(context.Cause(ctx), errStopped) {
 			// The chain of cancels: the child ends first, then its parent.
 			return e.stopChild(ref, eff, fail)
 		}
-		return nil, false
+		return childEnd{}, false
 	}
 	if err != nil {
 		return fail(err)
@@ -52,7 +59,7 @@ func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run,
 	return childResult(eff, r)
 }
 
-func (e *Engine) stopChild(ref Ref, eff run.SpawnChild, fail func(error) (*message.Message, bool)) (*message.Message, bool) {
+func (e *Engine) stopChild(ref Ref, eff run.SpawnChild, fail func(error) (childEnd, bool)) (childEnd, bool) {
 	ctx, cancel := context.WithTimeout(e.ctx, 5*e.cfg.AbandonAfter+time.Second)
 	defer cancel()
 	if _, err := e.Cancel(ctx, ref, "its parent run was cancelled"); err != nil && fault.KindOf(err) != fault.Conflict && e.ctx.Err() == nil {
@@ -60,7 +67,7 @@ func (e *Engine) stopChild(ref Ref, eff run.SpawnChild, fail func(error) (*messa
 	}
 	r, err := e.Wait(ctx, ref)
 	if e.ctx.Err() != nil {
-		return nil, false
+		return childEnd{}, false
 	}
 	if err != nil {
 		return fail(err)
@@ -81,11 +88,13 @@ func (e *Engine) endChildren(parent Ref, children int) {
 	}
 }
 
-func childResult(eff run.SpawnChild, r *Run) (*message.Message, bool) {
+func childResult(eff run.SpawnChild, r *Run) (childEnd, bool) {
 	text, isError := r.Output, false
 	if r.Status != string(run.Completed) {
 		isError = true
-		text = "Subagent failed: " + r.Status
+		if text = "Subagent failed"; r.Status == string(run.Cancelled) {
+			text = "Subagent cancelled"
+		}
 		if r.Error != nil {
 			text += ": " + r.Error.Message
 		}
@@ -100,7 +109,7 @@ func childResult(eff run.SpawnChild, r *Run) (*message.Message, bool) {
 	if err == nil {
 		m.Details = details
 	}
-	return &m, true
+	return childEnd{&m, r.Status == string(run.Cancelled)}, true
 }
 
 // deepen notes how many runs are above a child.

@@ -80,7 +80,7 @@ func TestAChildsFailureIsItsParentsNews(t *testing.T) {
 		return nil, &model.Error{Class: model.ClassAuth, Provider: "fake", Message: "the key is wrong"}
 	})
 	r := h.ends(h.run("go"), "completed")
-	if !strings.HasPrefix(r.Output, "My child says: Subagent failed: failed: ") || !strings.Contains(r.Output, "the key is wrong") {
+	if !strings.HasPrefix(r.Output, "My child says: Subagent failed: ") || !strings.Contains(r.Output, "the key is wrong") {
 		t.Errorf("output: %s", r.Output)
 	}
 }
@@ -104,7 +104,12 @@ func TestCancelReachesTheChild(t *testing.T) {
 	if c := h.child(r); c.Status != "cancelled" {
 		t.Errorf("child: %+v", c)
 	}
-	if got := h.transcript(r.SessionID); !strings.Contains(got, "Subagent failed: cancelled") {
+	for _, ev := range h.events(r) {
+		if d, ok := ev.Data.(*event.Subagent); ok && ev.Type == event.SubagentCompleted && d.Status != "cancelled" {
+			t.Errorf("the parent tells that its child %s", d.Status)
+		}
+	}
+	if got := h.transcript(r.SessionID); !strings.Contains(got, "Subagent cancelled") {
 		t.Errorf("transcript:\n%s", got)
 	}
 }
@@ -117,7 +122,7 @@ func TestCancelOfAChildAlone(t *testing.T) {
 	<-g.entered
 	h.cancel(h.child(r))
 	r = h.ends(r, "completed")
-	if !strings.HasPrefix(r.Output, "My child says: Subagent failed: cancelled") {
+	if !strings.HasPrefix(r.Output, "My child says: Subagent cancelled") {
 		t.Errorf("output: %s", r.Output)
 	}
 }

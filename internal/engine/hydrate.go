@@ -233,7 +233,7 @@ func (h *hydrator) run(ctx context.Context, e *Engine, tenant, id string) {
 }
 
 func hideAll(string, json.RawMessage) json.RawMessage {
-	return json.RawMessage(`"[hidden: the profile is gone]"`)
+	return json.RawMessage(`"[hidden: this configuration does not have the profile that says what may be shown]"`)
 }
 
 // data hides in JSON.

@@ -388,9 +388,9 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 				}
 				args = amended
 			}
-			m, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args)
+			end, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args)
 			if done {
-				settle(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: m})
+				settle(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: end.message, Cancelled: end.cancelled})
 			}
 		}()
 	}

@@ -48,6 +48,7 @@ func appendInput(b []byte, in run.Input) ([]byte, error) {
 		o.B = message.AppendString(o.B, in.CallID)
 		o.Bool("terminate", in.Terminate)
 		o.Int("duration_ms", in.DurationMS)
+		o.Bool("cancelled", in.Cancelled)
 		return o.End()
 	case run.Verdict:
 		o := began(b, in.Now)

@@ -106,6 +106,8 @@ type ToolDone struct {
 	Message    *message.Message `json:"-"`
 	Terminate  bool             `json:"terminate,omitempty"`
 	DurationMS int64            `json:"duration_ms,omitempty"`
+	// Cancelled: the call's child run was cancelled, and did not fail.
+	Cancelled bool `json:"cancelled,omitempty"`
 }
 
 // ChildWaits says what people are asked below a call's child run. Each tells the

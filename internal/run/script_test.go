@@ -150,7 +150,7 @@ func (p *player) input(verb string, w words) Input {
 	case "done":
 		isError, terminate := w.flag("error"), w.flag("terminate")
 		r := message.ToolResult("", "", isError, message.Text(w.text))
-		return ToolDone{At: at, CallID: arg(0), Message: &r, Terminate: terminate}
+		return ToolDone{At: at, CallID: arg(0), Message: &r, Terminate: terminate, Cancelled: w.flag("cancelled")}
 	case "waits":
 		in := ChildWaits{At: at, Paused: w.flag("paused"), CallID: arg(0)}
 		for _, id := range w.args[1:] {

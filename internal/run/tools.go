@@ -214,7 +214,10 @@ func (m *machine) toolDone(in ToolDone) error {
 	m.tell(t, told)
 	if c.Kind == kindSpawn {
 		status := "completed"
-		if result.IsError {
+		switch {
+		case in.Cancelled:
+			status = "cancelled"
+		case result.IsError:
 			status = "failed"
 		}
 		m.tell(event.SubagentCompleted, &event.Subagent{RunID: c.Child, ToolCallID: c.ID, Status: status})

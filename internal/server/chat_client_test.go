@@ -182,7 +182,7 @@ func TestHeartbeats(t *testing.T) {
 
 // TestFailureAfterAHeartbeat: the status is out, no word was said.
 func TestFailureAfterAHeartbeat(t *testing.T) {
-	for kind, want := range map[string]string{"overloaded": `"content":"[The agent stopped: busy (run r1)]"`, "internal": `data: {"error":{"message":"internal error`} {
+	for kind, want := range map[string]string{"overloaded": `data: {"error":{"message":"busy (run r1)","type":"server_error","param":null,"code":"overloaded"}}`, "internal": `data: {"error":{"message":"internal error`} {
 		synctest.Test(t, func(t *testing.T) {
 			e := newFake()
 			h := server.New(e, nil).Handler()

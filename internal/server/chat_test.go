@@ -122,6 +122,11 @@ var chats = []struct {
 		step(r, 1, "I look.")
 		r.end(event.RunFailed, "tool_failed", "", &event.Error{Kind: "tool_failed", Message: "a tool call failed", Hint: "Look at the events"})
 	}, `,"stream_options":{"include_usage":true}`},
+	{"broken off by the provider", func(r *fakeRun) {
+		r.emit(event.StepStarted, &event.Step{})
+		say(r, "The answer is")
+		r.end(event.RunFailed, "model_error", "", &event.Error{Kind: "overloaded", Message: "openai (m): overloaded", Hint: "Try later"})
+	}, `,"stream_options":{"include_usage":true}`},
 	{"internal fault", func(r *fakeRun) {
 		r.end(event.RunFailed, "internal", "", &event.Error{Kind: "internal", Message: "row 7 of table secrets is broken"})
 	}, ``},
@@ -201,10 +206,13 @@ func TestChatWaitsForASubagentsPerson(t *testing.T) {
 				break
 			}
 		}
+		r.mu.Lock()
+		r.view.Usage = message.Usage{Input: 400, Output: 70} // the child has used nothing
+		r.mu.Unlock()
 		r.emit(event.CheckpointRequired, &event.Checkpoint{InterruptID: "i9", RunID: child.ID})
 	})
 	r := a.do("POST", "/v1/chat/completions", `{"model":"parent","messages":[{"role":"user","content":"go"}]}`)
-	if !strings.Contains(string(r.body), "May the child?") || !strings.Contains(string(r.body), "POST /runs/r2/input") {
+	if !strings.Contains(string(r.body), "May the child?") || !strings.Contains(string(r.body), "POST /runs/r1/input") || !strings.Contains(string(r.body), `"prompt_tokens":400,"completion_tokens":70,`) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 }

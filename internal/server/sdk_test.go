@@ -150,4 +150,23 @@ func TestSDKErrors(t *testing.T) {
 	if n := len(a.e.started); n != 1 {
 		t.Errorf("%d runs were started for one request", n)
 	}
+	// A stream that the provider broke off is not taken for an answer.
+	a.e.script("broken", func(r *fakeRun) {
+		r.emit(event.StepStarted, &event.Step{})
+		say(r, "The answer is")
+		r.end(event.RunFailed, "model_error", "", &event.Error{Kind: "overloaded", Message: "busy"})
+	})
+	s := c.Chat.Completions.NewStreaming(t.Context(), openai.ChatCompletionNewParams{Model: "broken", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("x")}})
+	text, finish := "", ""
+	for s.Next() {
+		if ch := s.Current().Choices; len(ch) > 0 {
+			text, finish = text+ch[0].Delta.Content, finish+ch[0].FinishReason
+		}
+	}
+	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "busy") || text != "The answer is" || finish != "" {
+		t.Errorf("the stream said %q, finish %q, and ended with %v", text, finish, err)
+	}
+	if n := len(a.e.started); n != 2 {
+		t.Errorf("%d runs were started for two requests", n)
+	}
 }

@@ -208,7 +208,7 @@ func (f *Face) stream(w http.ResponseWriter, r *http.Request, c *call, a *answer
 		b = a.role(b)
 	}
 	var failed *runFailure
-	if errors.As(err, &failed) && !failed.internal() {
+	if errors.As(err, &failed) && !failed.internal() && !failed.provider() {
 		text := failed.say()
 		if n.spoke {
 			text = "\n\n" + text
@@ -222,7 +222,7 @@ func (f *Face) stream(w http.ResponseWriter, r *http.Request, c *call, a *answer
 		e := asError(r.Context(), err)
 		if errors.Is(err, wire.ErrClosing) {
 			e = closing(n.ref.ID)
-		} else {
+		} else if failed == nil || failed.internal() {
 			wire.RequestOf(r.Context()).Err = err
 			f.cfg.Log.ErrorContext(r.Context(), "a chat stream failed", "request_id", wire.RequestOf(r.Context()).ID, "run_id", n.ref.ID, "error", err)
 		}

@@ -13,9 +13,12 @@
 //     [DONE]. Heartbeats are comments. Nothing is added to the protocol but the
 //     widespread reasoning_content.
 //   - A failure before anything was sent is an HTTP error in OpenAI's shape. A
-//     failure of the agent after that is said in the text and ends with stop:
-//     clients answer a broken stream by asking, and paying, again. Only
-//     faults of the server itself become an error chunk.
+//     stop of the agent after that (a limit, a failed tool, a cancel) is said in
+//     the text and ends with stop: clients answer a broken stream by asking, and
+//     paying, again. Where the model's provider failed, or the server itself, the
+//     text is half an answer and must not be taken for one: an error chunk,
+//     {"error": …} and [DONE], ends the stream without a finish reason, and SDKs
+//     raise it.
 //   - Every call brings its whole history and gets a session of its own, which is
 //     ephemeral: listed apart, and deleted some time after its run.
 //   - A run ends with its client: disconnecting cancels it. With an

@@ -109,6 +109,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 // runFailure is a run that ended without an answer.
 type runFailure struct {
 	runID string
+	stop  string // the run's stop reason
 	cause event.Error
 	usage *message.Usage
 }
@@ -120,6 +121,10 @@ func (f *runFailure) Error() string {
 // internal reports whether the server is at fault, rather than the agent, its
 // model or its tools.
 func (f *runFailure) internal() bool { return f.cause.Kind == string(fault.Internal) }
+
+// provider reports whether the model broke off, rather than the agent stopping:
+// what was said before is half an answer. A refusal has a finish reason.
+func (f *runFailure) provider() bool { return f.stop == "model_error" && f.cause.Kind != "refused" }
 
 // say is what the failure is to a reader of the answer.
 func (f *runFailure) say() string {

@@ -196,8 +196,14 @@ func (n *narrator) paused(ctx context.Context) (ending, bool, error) {
 			}
 			continue
 		}
-		if !n.note(question(r)) {
+		if !n.note(question(r, n.ref.ID)) {
 			return ending{}, false, errStopped
+		}
+		// The bill is that of the run that was asked for, whoever below it asks.
+		if r.ID != n.ref.ID {
+			if r, err = n.engine.Get(ctx, n.ref); err != nil {
+				return ending{}, false, err
+			}
 		}
 		usage := r.Usage
 		return ending{finish: "stop", usage: &usage}, true, nil
@@ -214,8 +220,9 @@ func hasOpen(r *engine.Run) bool {
 	return false
 }
 
-// question says what a run waits for and how to answer.
-func question(r *engine.Run) string {
+// question says what a run waits for and how to answer at the run whose id the
+// client has, which is that run or one above it.
+func question(r *engine.Run, at string) string {
 	var b strings.Builder
 	b.WriteString("**This run waits for a person.**\n")
 	for _, i := range r.Interrupts {
@@ -230,9 +237,9 @@ func question(r *engine.Run) string {
 		case "uncertain":
 			answer = `{"interrupt_id":"` + i.ID + `","decision":"retry"}`
 		}
-		fmt.Fprintf(&b, "\n  (%s, interrupt `%s`; answer with `POST /runs/%s/input` and `%s`)", i.Kind, i.ID, r.ID, answer)
+		fmt.Fprintf(&b, "\n  (%s, interrupt `%s`; answer with `POST /runs/%s/input` and `%s`)", i.Kind, i.ID, at, answer)
 	}
-	fmt.Fprintf(&b, "\n\nThe run goes on when it is answered (run `%s`).", r.ID)
+	fmt.Fprintf(&b, "\n\nThe run goes on when it is answered (run `%s`).", at)
 	return b.String()
 }
 
@@ -248,7 +255,7 @@ func (n *narrator) end(ctx context.Context, ev *event.Event) (ending, error) {
 		if d.Error != nil {
 			cause = *d.Error
 		}
-		return ending{}, &runFailure{runID: n.ref.ID, cause: cause, usage: d.Usage}
+		return ending{}, &runFailure{runID: n.ref.ID, stop: d.StopReason, cause: cause, usage: d.Usage}
 	case event.RunCancelled:
 		return ending{}, &runFailure{runID: n.ref.ID, cause: event.Error{Kind: "cancelled", Message: "the run was cancelled"}, usage: d.Usage}
 	}
