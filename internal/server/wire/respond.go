@@ -68,7 +68,9 @@ func Describe(ctx context.Context, err error) Problem {
 type Request struct {
 	ID     string
 	Tenant string
-	Run    string
+	// Key is the id of the caller's API key; "" for none.
+	Key string
+	Run string
 	// Err is the error that was answered with, for the access log.
 	Err error
 }
