@@ -193,7 +193,7 @@ func (d *decoder) format(pos place, path, s string, tag reflect.StructTag) {
 			d.fail(pos, path, "is not an address", "write http://host/path or https://host/path")
 		}
 	case "origin":
-		if u, err := url.Parse(s); s != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || u.RawQuery != "") {
+		if u, err := url.Parse(s); err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || u.RawQuery != "" || strings.Contains(s, "*") {
 			d.fail(pos, path, "is not an origin", "write scheme://host[:port] without a path, such as http://127.0.0.1:3000")
 		}
 	case "addr":

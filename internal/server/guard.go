@@ -23,7 +23,12 @@ type recorder struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
+	// timeout bounds the writing of an answer that is not a stream.
+	timeout time.Duration
 }
+
+// AnswerTimeout tells package wire.
+func (w *recorder) AnswerTimeout() time.Duration { return w.timeout }
 
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 {
@@ -53,7 +58,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			info.ID = s.opts.NewID()
 		}
 		r = r.WithContext(wire.WithRequest(r.Context(), info))
-		w := &recorder{ResponseWriter: rw}
+		w := &recorder{ResponseWriter: rw, timeout: s.opts.AnswerTimeout}
 		w.Header().Set("X-Request-Id", info.ID)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		rc := http.NewResponseController(rw)

@@ -30,6 +30,9 @@ type Options struct {
 	IdleTimeout time.Duration
 	// Heartbeat is the longest silence of a stream; 0 means 15 seconds.
 	Heartbeat time.Duration
+	// AnswerTimeout bounds the writing of an answer that is not a stream;
+	// 0 means a minute.
+	AnswerTimeout time.Duration
 	// WriteTimeout bounds one write to a stream; 0 means 30 seconds.
 	WriteTimeout time.Duration
 	// Grace is how long a shutdown waits for requests; 0 means 10 seconds.
@@ -95,6 +98,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if c.Heartbeat <= 0 {
 		c.Heartbeat = 15 * time.Second
+	}
+	if c.AnswerTimeout <= 0 {
+		c.AnswerTimeout = time.Minute
 	}
 	if c.WriteTimeout <= 0 {
 		c.WriteTimeout = 30 * time.Second

@@ -119,6 +119,11 @@ func (s *Server) Listen(addr string) error {
 	}
 	s.ln, s.cert = ln, cert
 	s.remote.Store(remote)
+	if required, err := s.keysRequired(context.Background()); remote && err == nil && !required {
+		s.log.Warn("other machines reach the server, and nobody needs an API key: everybody may do everything", "addr", ln.Addr().String())
+	} else if remote && cert == nil {
+		s.log.Warn("other machines reach the server without TLS: API keys can be read on the way, unless something in front of it speaks TLS", "addr", ln.Addr().String())
+	}
 	return nil
 }
 
