@@ -143,7 +143,7 @@ func (h *house) do(tenant, method, path, body, idempotency string) (int, string)
 
 var (
 	stampRE = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	spanRE  = regexp.MustCompile(`"(duration_ms|run_time_seconds|last_seq|seq|created|timestamp)":[0-9.]+`)
+	spanRE  = regexp.MustCompile(`,?"(duration_ms|run_time_seconds|last_seq|seq|created|timestamp)":[0-9.]+`)
 	// The scripted model makes ids of what it is asked.
 	hashRE   = regexp.MustCompile(`(call|resp)_[0-9a-f]{16}`)
 	cursorRE = regexp.MustCompile(`"cursor":"[^"]+"`)
@@ -166,7 +166,7 @@ func (h *house) both(status int, method, path, body, idempotency string) string 
 		}
 		text = stampRE.ReplaceAllString(strings.ReplaceAll(text, tenant, "TENANT"), "NOW")
 		text = hashRE.ReplaceAllString(text, "$1")
-		answers = append(answers, cursorRE.ReplaceAllString(spanRE.ReplaceAllString(text, `"$1":0`), `"cursor":"C"`))
+		answers = append(answers, cursorRE.ReplaceAllString(spanRE.ReplaceAllString(text, ""), `"cursor":"C"`))
 	}
 	if answers[0] != answers[1] {
 		h.t.Errorf("%s %s: acme got\n%s\napex got\n%s", method, path, answers[0], answers[1])

@@ -39,6 +39,8 @@ func newShadow(t *testing.T, rt *agentd.Runtime, h http.Handler) *shadow {
 		*secret = made
 	}
 	t.Cleanup(func() {
+		s.mu.Lock() // streams may not have ended yet
+		defer s.mu.Unlock()
 		for id := range s.seen[0] {
 			if s.seen[1][id] {
 				t.Errorf("two tenants were told of %s", id)
