@@ -15,6 +15,7 @@ import (
 	"agentd/event"
 	"agentd/fault"
 	"agentd/internal/engine"
+	"agentd/internal/keys"
 	"agentd/internal/profile"
 	"agentd/internal/server"
 	"agentd/internal/store"
@@ -31,6 +32,10 @@ type Config struct {
 	Configs string
 	// Data is the folder of the store; empty or ":memory:" keeps nothing.
 	Data string
+	// Tenant is whose sessions and runs the runtime's methods see; empty:
+	// "default", which is also that of servers without API keys. Servers of the
+	// runtime serve every tenant.
+	Tenant string
 	// Workspace is the folder that built-in tools may read; empty for what
 	// agentd.yaml says, else the working folder.
 	Workspace string
@@ -70,6 +75,7 @@ type Runtime struct {
 	agents *agents
 	log    *slog.Logger
 	tenant string
+	keys   *keys.Keys
 	// readOnly refuses what would change something.
 	readOnly bool
 	// dormant: what was under way is not gone on with.
@@ -110,6 +116,12 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Tenant == "" {
+		cfg.Tenant = store.DefaultTenant
+	}
+	if err := keys.CheckTenant(cfg.Tenant); err != nil {
+		return nil, err
+	}
 	conf, err := loadConfig(&cfg)
 	if err != nil && cfg.ReadOnly {
 		cfg.Log.Warn("the store is read without the configuration, which has errors", "error", err)
@@ -122,7 +134,8 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt := &Runtime{config: conf, store: st, log: cfg.Log, tenant: store.DefaultTenant, readOnly: cfg.ReadOnly, dormant: cfg.Dormant}
+	rt := &Runtime{config: conf, store: st, log: cfg.Log, tenant: cfg.Tenant, readOnly: cfg.ReadOnly, dormant: cfg.Dormant,
+		keys: keys.New(keys.Config{Store: st, Log: cfg.Log})}
 	if rt.agents, err = newAgents(&cfg, conf); err != nil && cfg.ReadOnly {
 		cfg.Log.Warn("the store is read without the configuration, which can not be used here", "error", err)
 		rt.config, cfg.Workspace = &profile.Config{}, ""
@@ -345,9 +358,11 @@ func (rt *Runtime) DeleteSession(ctx context.Context, id string) error {
 	return rt.engine.DeleteSession(ctx, rt.ref(id))
 }
 
-// Handler serves the native API and the faces. It does not check API keys: mount
-// it where only the right people reach it. A runtime that was opened ReadOnly has
-// none: the error is of kind Unsupported.
+// Handler serves the native API and the faces. It asks for API keys as soon as
+// there is one ([Runtime.CreateKey]); until then everybody who reaches it may do
+// everything. It answers to localhost, loopback addresses and the hosts of
+// agentd.yaml. A runtime that was opened ReadOnly has none: the error is of kind
+// Unsupported.
 func (rt *Runtime) Handler() (http.Handler, error) {
 	if err := rt.writable("Handler"); err != nil {
 		return nil, err
@@ -365,9 +380,7 @@ func (rt *Runtime) Server() (*server.Server, error) {
 	if err := rt.writable("Server"); err != nil {
 		return nil, err
 	}
-	s := rt.config.Settings
-	return server.New(rt.engine, &server.Options{Version: Version(), Log: rt.log, MaxBody: s.Limits.MaxBodyBytes,
-		Origins: s.CORS.Origins, DefaultProfile: s.DefaultProfile, TaskProfile: s.TaskProfile}), nil
+	return server.New(rt.engine, rt.serverOptions()), nil
 }
 
 // Connecting lists the MCP servers that runs may be waiting for: their first

@@ -86,7 +86,7 @@ func handler(t *testing.T, rt *agentd.Runtime) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h
+	return newShadow(t, rt, h)
 }
 
 func connect(t *testing.T, url string, o *client.Options) *client.Client {

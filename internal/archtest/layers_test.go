@@ -35,6 +35,7 @@ var layers = []struct {
 		reason: "MCP is one source of tools; who uses them is not its business"},
 	{folder: "internal/profile", never: []string{"internal/engine", "internal/run", "internal/server", "internal/store", "internal/session"},
 		reason: "configuration is read before anything runs"},
+	{folder: "internal/keys", only: []string{"fault", "internal/store"}, reason: "who a caller is has nothing to do with what it calls"},
 	{folder: "internal/sim", never: []string{"internal/engine", "internal/run", "internal/server", "internal/store", "internal/profile"},
 		reason: "the simulator is the other side of the wire: it must not share the code it tests"},
 	{folder: "internal/engine", never: []string{"internal/server", "internal/cli", "internal/tui", "internal/console"},

@@ -67,7 +67,7 @@ func newBench(t *testing.T) *bench {
 	}
 	t.Chdir(b.work)
 	t.Setenv("XDG_DATA_HOME", filepath.Dir(b.data))
-	for _, name := range []string{"AGENTD_SERVER", "AGENTD_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"} {
+	for _, name := range []string{"AGENTD_SERVER", "AGENTD_KEY", "AGENTD_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"} {
 		t.Setenv(name, "")
 		if err := os.Unsetenv(name); err != nil {
 			t.Fatal(err)

@@ -16,11 +16,11 @@ import (
 	"agentd/fault"
 )
 
-// Environment variables that stand for flags. The key has no flag: arguments are
-// visible to everybody on the machine.
+// Environment variables that stand for flags.
 const (
 	serverVariable = "AGENTD_SERVER"
-	keyVariable    = "AGENTD_KEY"
+	keyVariable    = "AGENTD_API_KEY"
+	oldKeyVariable = "AGENTD_KEY"
 )
 
 // runs are the runs of a server or of a store.
@@ -52,6 +52,7 @@ type place interface {
 	runs
 	sessions
 	interrupts
+	keyring
 	Close() error
 }
 
@@ -72,7 +73,9 @@ const (
 // placeFlags are the flags of commands that work on a server or on a data folder.
 func (a *app) placeFlags(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
-	f.StringVar(&a.server, "server", "", "address of a server, such as http://127.0.0.1:7070 (default: $"+serverVariable+"; its key: $"+keyVariable+")")
+	f.StringVar(&a.server, "server", "", "address of a server, such as http://127.0.0.1:7070 (default: $"+serverVariable+")")
+	f.StringVar(&a.key, "api-key", "", "API key for the server, or @FILE with it, which others on this machine do not see (default: $"+keyVariable+")")
+	f.StringVar(&a.tenant, "tenant", "", "tenant to look at in a data folder (default: default); a server's key names it")
 	f.StringVar(&a.data, "data", "", "data folder, when no server is asked (default: the user's)")
 	f.StringVar(&a.configs, "configs", "", "configuration of that data folder's runs (default: ./configs if it has agents/, else the built-in one)")
 	_ = cmd.MarkPersistentFlagDirname("data")
@@ -98,8 +101,15 @@ func (a *app) place(ctx context.Context, need access) (place, error) {
 	if err != nil {
 		return nil, err
 	}
+	if address != "" && a.tenant != "" && !a.manages {
+		return nil, &usageError{errors.New("--tenant is for data folders: on a server the API key names the tenant")}
+	}
 	if address != "" {
-		c, err := client.New(address, &client.Options{Key: os.Getenv(keyVariable)})
+		key, err := a.apiKey()
+		if err != nil {
+			return nil, err
+		}
+		c, err := client.New(address, &client.Options{Key: key})
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +125,7 @@ func (a *app) place(ctx context.Context, need access) (place, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt, err := agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: a.logger(), ReadOnly: need == look, Dormant: need == tend})
+	rt, err := agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Tenant: a.tenant, Log: a.logger(), ReadOnly: need == look, Dormant: need == tend})
 	if err == nil {
 		return &local{rt}, nil
 	}
@@ -149,7 +159,7 @@ func (a *app) change(ctx context.Context, need access, check, f func(place) erro
 // where gives the flags that lead another command to the same place.
 func (a *app) where() string {
 	s := ""
-	for _, f := range []struct{ name, value string }{{"server", a.server}, {"data", a.data}, {"configs", a.configs}} {
+	for _, f := range []struct{ name, value string }{{"server", a.server}, {"data", a.data}, {"configs", a.configs}, {"tenant", a.tenant}} {
 		if f.value == "" {
 			continue
 		}

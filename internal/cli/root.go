@@ -55,6 +55,10 @@ type app struct {
 	data    string
 	configs string
 	server  string
+	key     string
+	tenant  string
+	// manages is for commands that name tenants to a server.
+	manages bool
 	verbose bool
 }
 
@@ -84,6 +88,9 @@ func Main(args []string, s Streams) int {
 	fmt.Fprintln(s.Err, "agentd: "+err.Error())
 	if hint := fault.HintOf(err); hint != "" {
 		fmt.Fprintln(s.Err, "  "+hint)
+	}
+	if at, e := a.address(); e == nil && at != "" && fault.KindOf(err) == fault.Unauthorized {
+		fmt.Fprintln(s.Err, "  This command takes its key from --api-key or $"+keyVariable+".")
 	}
 	var usage *usageError
 	if errors.As(err, &usage) || fault.KindOf(err) == fault.Invalid {
@@ -155,7 +162,7 @@ limits, ask before they break things, and show every decision they made.
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more, on standard error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(),
-		a.configCommand(), a.simCommand())
+		a.keysCommand(), a.configCommand(), a.simCommand())
 	return root
 }
 

@@ -12,26 +12,29 @@ import (
 
 func (a *app) serveCommand() *cobra.Command {
 	var addr, demo string
+	var keyless bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve agents over HTTP",
 		Long: `Serve the native API (/runs, /sessions, …) and the OpenAI-compatible one (/v1).
-The server listens on loopback only and is ready when GET /healthz answers 200.
+Beyond loopback the server listens only when there is an API key (agentd keys
+create); from the first key on every request needs one. It is ready when GET /healthz answers 200.
 Runs that were under way when the last server ended go on.`,
 		Example: `  agentd serve
   agentd serve --addr 127.0.0.1:8080 --data /var/lib/agentd --configs /etc/agentd
   agentd serve --demo "Have a look around"      # run the demo agent once, then stay up`,
 		Args: exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), addr, demo) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), addr, demo, keyless) },
 	}
 	cmd.Flags().StringVar(&addr, "addr", "", "address to listen on (default: agentd.yaml's addr, 127.0.0.1:7070)")
+	cmd.Flags().BoolVar(&keyless, "allow-remote-without-keys", false, "listen beyond loopback though nobody needs a key: everybody who reaches the server may do everything")
 	cmd.Flags().StringVar(&demo, "demo", "", "run the demo agent once with this directive when the server is up")
 	a.dataFlag(cmd)
 	a.configsFlag(cmd)
 	return cmd
 }
 
-func (a *app) serve(ctx context.Context, addr, demo string) error {
+func (a *app) serve(ctx context.Context, addr, demo string, keyless bool) error {
 	level := slog.LevelInfo
 	if a.verbose {
 		level = slog.LevelDebug
@@ -56,14 +59,18 @@ func (a *app) serve(ctx context.Context, addr, demo string) error {
 	if addr == "" {
 		addr = settings.Addr
 	}
-	srv, err := rt.Server()
+	open := rt.Server
+	if keyless {
+		open = rt.KeylessServer
+	}
+	srv, err := open()
 	if err != nil {
 		return err
 	}
 	if err := srv.Listen(addr); err != nil {
 		return err
 	}
-	base := "http://" + srv.Addr()
+	base := srv.URL()
 	data, err := a.dataFolder()
 	if err != nil {
 		return err

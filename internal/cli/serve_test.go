@@ -45,7 +45,7 @@ func TestOnAServer(t *testing.T) {
 			t.Errorf("Authorization: %q", got)
 		}
 	})
-	t.Setenv("AGENTD_KEY", "the-key")
+	t.Setenv("AGENTD_API_KEY", "the-key")
 	there := func(args ...string) *result { t.Helper(); return b.run(append(args, "--server", url)...) }
 	// What is shown is the same as in the folder, except for the way there.
 	for _, args := range []string{"runs ls", "runs show " + first.RunID, "runs events " + first.RunID, "sessions ls",

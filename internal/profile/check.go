@@ -38,6 +38,7 @@ func (l *loader) check(settings *decoder, files []*profileFile) {
 	}
 	if settings != nil {
 		s := &l.config.Settings
+		l.network(settings)
 		l.knownProfile(settings, "default_profile", s.DefaultProfile)
 		l.knownProfile(settings, "task_profile", s.TaskProfile)
 		l.problems = append(l.problems, settings.problems...)

@@ -2,7 +2,7 @@ package profile
 
 // Settings are the server's own (agentd.yaml). Flags of the command line come first.
 type Settings struct {
-	// Address to listen on. Without API keys, agentd listens on loopback only.
+	// Address to listen on. Beyond loopback only where there is an API key, unless `--allow-remote-without-keys` says otherwise.
 	Addr string `json:"addr" default:"127.0.0.1:7070" format:"addr"`
 	// Folder for everything that is stored; `:memory:` keeps nothing. Empty: the user's data folder.
 	Data string `json:"data,omitempty" example:"/var/lib/agentd"`
@@ -14,6 +14,12 @@ type Settings struct {
 	TaskProfile string `json:"task_profile,omitempty" example:"default"`
 	// Sizes and counts that protect the server.
 	Limits Limits `json:"limits"`
+	// Names besides localhost under which the server is called, each with or without a port. Empty: on loopback localhost and loopback addresses alone; beyond it any name where API keys are needed, any address where none are.
+	Hosts []string `json:"hosts,omitempty" example:"[agents.example.com]"`
+	// Certificate of the server; with one it speaks HTTPS alone.
+	TLS TLS `json:"tls,omitzero"`
+	// Sizes and times of connections.
+	HTTP HTTP `json:"http"`
 	// Which web pages may call the API.
 	CORS CORS `json:"cors,omitzero" example:"{origins: [\"http://127.0.0.1:3000\"]}"`
 	// The server's log, on standard error.
@@ -59,7 +65,7 @@ type ToolLimits struct {
 
 // CORS is for browsers.
 type CORS struct {
-	// Origins that may call the API, each as `scheme://host[:port]`. Empty: none.
+	// Origins that may call the API, each as `scheme://host[:port]`; no patterns. Empty: none.
 	Origins []string `json:"origins,omitempty" format:"origin" example:"[\"http://127.0.0.1:3000\"]"`
 }
 

@@ -98,6 +98,9 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request, ref engine
 		}
 		return nil
 	})
+	if ended := wire.KeyEnded(r.Context()); ended != nil {
+		err = ended
+	}
 	switch {
 	case err == nil || errors.Is(err, wire.ErrGone):
 		return nil
@@ -110,6 +113,8 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request, ref engine
 		why = "the reader was too slow"
 	case errors.Is(err, wire.ErrClosing):
 		why = "the server is shutting down"
+	case errors.Is(err, wire.ErrKeyEnded):
+		why = wire.Describe(r.Context(), err).Message
 	default:
 		wire.RequestOf(r.Context()).Err = err
 		s.log.ErrorContext(r.Context(), "an event stream ended early", "request_id", wire.RequestOf(r.Context()).ID, "run_id", ref.ID, "error", err)

@@ -41,6 +41,7 @@ type fake struct {
 	arrived   *sync.Cond
 	steered   []string
 	panics    bool
+	answers   []engine.AnswerRequest
 	// replayed counts the stored events that were read.
 	replayed atomic.Int64
 }
@@ -301,6 +302,7 @@ func (e *fake) FollowUp(_ context.Context, ref engine.Ref, in []message.Block) e
 func (e *fake) Answer(_ context.Context, req engine.AnswerRequest) (*engine.InterruptView, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.answers = append(e.answers, req)
 	id := req.Interrupt
 	for _, i := range e.asked {
 		if id == "" && i.RunID == req.Run && i.Status == "open" {

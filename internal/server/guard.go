@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"agentd/fault"
+	"agentd/internal/keys"
 	"agentd/internal/server/openai"
 	"agentd/internal/server/wire"
 )
@@ -22,7 +23,12 @@ type recorder struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
+	// timeout bounds the writing of an answer that is not a stream.
+	timeout time.Duration
 }
+
+// AnswerTimeout tells package wire.
+func (w *recorder) AnswerTimeout() time.Duration { return w.timeout }
 
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 {
@@ -52,7 +58,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			info.ID = s.opts.NewID()
 		}
 		r = r.WithContext(wire.WithRequest(r.Context(), info))
-		w := &recorder{ResponseWriter: rw}
+		w := &recorder{ResponseWriter: rw, timeout: s.opts.AnswerTimeout}
 		w.Header().Set("X-Request-Id", info.ID)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		rc := http.NewResponseController(rw)
@@ -107,8 +113,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 func (s *Server) access(r *http.Request, w *recorder, info *wire.Request, took time.Duration) {
 	level := slog.LevelInfo
 	attrs := []slog.Attr{
-		slog.String("request_id", info.ID), slog.String("method", r.Method), slog.String("path", wire.Clip(r.URL.Path, 200)),
+		slog.String("request_id", info.ID), slog.String("method", r.Method), slog.String("path", wire.Clip(keys.Redact(r.URL.Path), 200)),
 		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("tenant", info.Tenant),
+	}
+	if info.Key != "" {
+		attrs = append(attrs, slog.String("key", info.Key))
 	}
 	if info.Run != "" {
 		attrs = append(attrs, slog.String("run_id", info.Run))
@@ -136,9 +145,6 @@ func requestID(id string) string {
 // checkHost defeats DNS rebinding: a page whose name was made to point at this
 // machine calls with its own name.
 func (s *Server) checkHost(r *http.Request) error {
-	if s.opts.AllowRemote && len(s.opts.Hosts) == 0 {
-		return nil
-	}
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -150,8 +156,19 @@ func (s *Server) checkHost(r *http.Request) error {
 	if slices.ContainsFunc(s.opts.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, r.Host) }) {
 		return nil
 	}
+	if s.remote.Load() && len(s.opts.Hosts) == 0 {
+		// A page that calls with its own name has no key. Where none is
+		// needed an address must do: names can be rebound, addresses can not.
+		required, err := s.keysRequired(r.Context())
+		if err != nil {
+			return err
+		}
+		if required || net.ParseIP(host) != nil {
+			return nil
+		}
+	}
 	return &fault.Error{Kind: fault.Forbidden, Field: "Host", Err: fmt.Errorf("the server does not answer to the name %q", wire.Clip(r.Host, 80)),
-		Hint: "Call it as localhost or 127.0.0.1, or let the proxy in front of it send that as Host."}
+		Hint: "Call it as localhost or 127.0.0.1, or add the name to hosts in agentd.yaml."}
 }
 
 // checkOrigin lets in pages of configured origins and of this server itself. Its

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"agentd/event"
-	"agentd/fault"
 	"agentd/internal/server"
 )
 
@@ -144,38 +142,6 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-func TestAuthenticate(t *testing.T) {
-	a := start(t, &server.Options{Authenticate: func(r *http.Request) (string, error) {
-		switch r.Header.Get("Authorization") {
-		case "Bearer good":
-			return "acme", nil
-		case "Bearer narrow":
-			return "", fault.New(fault.Forbidden, "the key has no scope for this")
-		}
-		return "", &fault.Error{Kind: fault.Unauthorized, Err: errors.New("no valid key"), Hint: "Send Authorization: Bearer KEY."}
-	}})
-	for _, path := range []string{"/runs", "/v1/models"} {
-		if r := a.do("GET", path, ""); r.status != 401 || r.header.Get("WWW-Authenticate") != "Bearer" {
-			t.Errorf("%s: %d", path, r.status)
-		}
-		if r := a.do("GET", path, "", "Authorization: Bearer narrow"); r.status != 403 {
-			t.Errorf("%s: %d", path, r.status)
-		}
-		if r := a.do("GET", path, "", "Authorization: Bearer good"); r.status != 200 {
-			t.Errorf("%s: %d", path, r.status)
-		}
-	}
-	for _, path := range []string{"/healthz", "/readyz", "/openapi.json"} {
-		if r := a.do("GET", path, ""); r.status != 200 {
-			t.Errorf("%s: %d", path, r.status)
-		}
-	}
-	a.do("POST", "/runs", `{"input":"x"}`, "Authorization: Bearer good")
-	if got := a.e.lastStart().Tenant; got != "acme" {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestAccessLog(t *testing.T) {
 	var log bytes.Buffer
 	a := start(t, &server.Options{Log: slog.New(slog.NewJSONHandler(&log, nil))})
@@ -202,42 +168,6 @@ func TestAccessLog(t *testing.T) {
 	for _, secret := range []string{"private", "secret"} {
 		if strings.Contains(log.String(), secret) {
 			t.Errorf("the log has %q: %s", secret, log.String())
-		}
-	}
-}
-
-func TestListen(t *testing.T) {
-	auth := func(*http.Request) (string, error) { return "t", nil }
-	for _, c := range []struct {
-		addr string
-		o    server.Options
-		ok   bool
-	}{
-		{"127.0.0.1:0", server.Options{}, true},
-		{"localhost:0", server.Options{}, true},
-		{"0.0.0.0:0", server.Options{}, false},
-		{":0", server.Options{}, false},
-		{"[::]:0", server.Options{}, false},
-		{"192.0.2.1:0", server.Options{}, false},
-		{"example.com:0", server.Options{}, false},
-		{"127.0.0.1", server.Options{}, false},
-		{"127.0.0.1:0", server.Options{AllowRemote: true}, false},
-		{"127.0.0.1:0", server.Options{AllowRemote: true, Authenticate: auth}, true},
-	} {
-		s := server.New(newFake(), &c.o)
-		err := s.Listen(c.addr)
-		if (err == nil) != c.ok {
-			t.Errorf("%s %+v: %v", c.addr, c.o.AllowRemote, err)
-		}
-		if err != nil && fault.HintOf(err) == "" {
-			t.Errorf("%s: no hint: %v", c.addr, err)
-		}
-		if err == nil {
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			if err := s.Serve(ctx, c.addr); err != nil {
-				t.Errorf("%s: %v", c.addr, err)
-			}
 		}
 	}
 }

@@ -2,9 +2,12 @@ package server
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"agentd/internal/keys"
 )
 
 // TestDocumentHasTheRoutes holds that the document has every route, and no other.
@@ -16,7 +19,7 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 			Parameters  []struct{ Name, In string }
 			RequestBody any `json:"requestBody"`
 			Responses   map[string]any
-			Security    []any
+			Security    []map[string][]keys.Scope
 		}
 	}
 	if err := json.Unmarshal(openapi, &doc); err != nil {
@@ -37,8 +40,16 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 				t.Errorf("%s: needs an operationId of its own, a summary and a default response", name)
 			}
 			ids[op.OperationID] = true
-			if open := op.Security != nil; open != routes[name].open {
-				t.Errorf("%s: open %v in the document, %v in the server", name, open, routes[name].open)
+			rt := routes[name]
+			security := []map[string][]keys.Scope{}
+			if !rt.open {
+				for _, s := range rt.scopes() {
+					security = append(security, map[string][]keys.Scope{"key": {s}})
+				}
+				security = append(security, map[string][]keys.Scope{}) // while there are no keys
+			}
+			if !reflect.DeepEqual(op.Security, security) {
+				t.Errorf("%s: security %v in the document, %v in the server", name, op.Security, security)
 			}
 			hasID := slices.ContainsFunc(op.Parameters, func(p struct{ Name, In string }) bool { return p.Name == "id" && p.In == "path" })
 			if hasID != strings.Contains(path, "{id}") {

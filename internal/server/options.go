@@ -3,9 +3,9 @@ package server
 import (
 	"crypto/rand"
 	"log/slog"
-	"net/http"
 	"time"
 
+	"agentd/internal/keys"
 	"agentd/internal/server/wire"
 )
 
@@ -20,8 +20,19 @@ type Options struct {
 	MaxBody int64
 	// BodyTimeout bounds the time a body may take to arrive; 0 means a minute.
 	BodyTimeout time.Duration
+	// MaxHeader is the limit of a request's headers in bytes; 0 means 64 KiB.
+	MaxHeader int
+	// HeaderTimeout bounds the time that headers, and a handshake, may take;
+	// 0 means 10 seconds.
+	HeaderTimeout time.Duration
+	// IdleTimeout is how long a connection without a request is kept; 0 means
+	// 2 minutes.
+	IdleTimeout time.Duration
 	// Heartbeat is the longest silence of a stream; 0 means 15 seconds.
 	Heartbeat time.Duration
+	// AnswerTimeout bounds the writing of an answer that is not a stream;
+	// 0 means a minute.
+	AnswerTimeout time.Duration
 	// WriteTimeout bounds one write to a stream; 0 means 30 seconds.
 	WriteTimeout time.Duration
 	// Grace is how long a shutdown waits for requests; 0 means 10 seconds.
@@ -31,18 +42,22 @@ type Options struct {
 	// retry can join it; 0 means 10 seconds.
 	RejoinWindow time.Duration
 
-	// AllowRemote lets the server listen beyond loopback. It needs Authenticate.
-	AllowRemote bool
+	// Keys are the API keys; nil: there are none, everybody is the tenant
+	// "default" and may do everything. They are asked for as soon as there is
+	// one.
+	Keys *keys.Keys
+	// AllowKeyless lets the server listen beyond loopback though nobody needs a
+	// key. Otherwise it refuses to.
+	AllowKeyless bool
+	// CertFile and KeyFile are PEM files: then the server speaks TLS alone.
+	CertFile, KeyFile string
 	// Hosts are names besides localhost and loopback addresses under which
-	// the server may be called. With AllowRemote and no Hosts any name is good.
+	// the server may be called. Empty: beyond loopback any name is good where a
+	// key is needed, and any address where none is.
 	Hosts []string
 	// Origins are the web origins ("https://app.example.com") whose pages may
 	// call the server, besides pages that it serves itself.
 	Origins []string
-	// Authenticate names the tenant of a request, or fails with a
-	// *fault.Error of kind Unauthorized or Forbidden. Nil: everybody is the
-	// tenant "default".
-	Authenticate func(*http.Request) (tenant string, err error)
 
 	// DefaultProfile is used where a request names none, and for unknown
 	// models of the faces. Empty: the engine is asked for the profile "", which
@@ -72,8 +87,20 @@ func (o *Options) withDefaults() Options {
 	if c.BodyTimeout <= 0 {
 		c.BodyTimeout = wire.DefaultBodyTimeout
 	}
+	if c.MaxHeader <= 0 {
+		c.MaxHeader = 64 << 10
+	}
+	if c.HeaderTimeout <= 0 {
+		c.HeaderTimeout = 10 * time.Second
+	}
+	if c.IdleTimeout <= 0 {
+		c.IdleTimeout = 2 * time.Minute
+	}
 	if c.Heartbeat <= 0 {
 		c.Heartbeat = 15 * time.Second
+	}
+	if c.AnswerTimeout <= 0 {
+		c.AnswerTimeout = time.Minute
 	}
 	if c.WriteTimeout <= 0 {
 		c.WriteTimeout = 30 * time.Second

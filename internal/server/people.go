@@ -26,7 +26,7 @@ type runAnswerBody struct {
 }
 
 func (b *answerBody) request(r *http.Request) (engine.AnswerRequest, error) {
-	req := engine.AnswerRequest{Tenant: tenant(r), Decision: b.Decision, Args: given(b.Args), Answer: given(b.Answer), Reason: b.Reason, By: tenant(r)}
+	req := engine.AnswerRequest{Tenant: tenant(r), Decision: b.Decision, Args: given(b.Args), Answer: given(b.Answer), Reason: b.Reason, By: by(r)}
 	if err := oneOf("decision", b.Decision, "approve", "reject", "retry", "skip", "done"); err != nil {
 		return req, err
 	}

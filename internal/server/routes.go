@@ -45,6 +45,9 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/profiles", serve: s.listProfiles},
 		{method: "GET", path: "/artifacts/{id}", serve: s.getArtifact},
 		{method: "GET", path: "/usage", serve: s.getUsage},
+		{method: "POST", path: "/keys", serve: s.createKey},
+		{method: "GET", path: "/keys", serve: s.listKeys},
+		{method: "DELETE", path: "/keys/{id}", serve: s.revokeKey},
 		{method: "GET", path: "/healthz", serve: s.health, open: true},
 		{method: "GET", path: "/readyz", serve: s.ready, open: true},
 		{method: "GET", path: "/openapi.json", serve: s.document, open: true},
@@ -94,15 +97,19 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, methods map[strin
 			Err: fmt.Errorf("%s is not possible here", r.Method), Hint: "Use " + list + "."}})
 		return
 	}
-	tenant := "default"
-	if s.opts.Authenticate != nil && !rt.open {
-		var err error
-		if tenant, err = s.opts.Authenticate(r); err != nil {
-			s.fail(w, r, err)
-			return
-		}
+	who, err := s.authorize(r, &rt)
+	if err != nil {
+		s.fail(w, r, err)
+		return
 	}
-	wire.RequestOf(r.Context()).Tenant = tenant
+	info := wire.RequestOf(r.Context())
+	info.Tenant, info.Key = who.Tenant, who.ID
+	if rt.stream && who.ID != "" {
+		// It lasts, and must not last longer than the key.
+		held, release := s.opts.Keys.Hold(r.Context(), who.ID)
+		defer release()
+		r = r.WithContext(held)
+	}
 	if err := rt.serve(w, r); err != nil {
 		s.fail(w, r, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"agentd/fault"
@@ -15,14 +16,8 @@ import (
 	"agentd/internal/server/wire"
 )
 
-// Limits of connections.
-const (
-	readHeaderTimeout = 10 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 64 << 10
-	// lastWords is how long streams have to end after the grace period.
-	lastWords = time.Second
-)
+// lastWords is how long streams have to end after the grace period.
+const lastWords = time.Second
 
 // Server is the HTTP server. It is safe for concurrent use.
 type Server struct {
@@ -35,8 +30,12 @@ type Server struct {
 	closing, expired chan struct{}
 	stopOnce         sync.Once
 
-	mu sync.Mutex
-	ln net.Listener
+	// remote is whether others than this machine reach the server.
+	remote atomic.Bool
+
+	mu   sync.Mutex
+	ln   net.Listener
+	cert *certificate
 }
 
 // New returns a server. Options may be nil.
@@ -73,8 +72,22 @@ func (s *Server) Addr() string {
 	return s.ln.Addr().String()
 }
 
-// Listen binds the address ("127.0.0.1:7070"; port 0 picks one) and refuses
-// addresses beyond loopback unless the options allow them.
+// URL is where the server listens, "" before [Server.Listen].
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ln == nil:
+		return ""
+	case s.cert != nil:
+		return "https://" + s.ln.Addr().String()
+	}
+	return "http://" + s.ln.Addr().String()
+}
+
+// Listen binds the address ("127.0.0.1:7070"; port 0 picks one). It refuses
+// addresses beyond loopback where no API key is needed, unless the options allow
+// that.
 func (s *Server) Listen(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -83,14 +96,20 @@ func (s *Server) Listen(addr string) error {
 	if err := s.mayListen(host); err != nil {
 		return err
 	}
+	cert, err := loadCertificate(s.opts.CertFile, s.opts.KeyFile, s.log)
+	if err != nil {
+		return err
+	}
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		return &fault.Error{Op: "server.Listen", Kind: fault.Unavailable, Err: err, Field: "addr", Hint: "Is another agentd running? Choose another port with --addr."}
 	}
 	// The name localhost is what the system says it is.
-	if a, ok := ln.Addr().(*net.TCPAddr); ok && !s.opts.AllowRemote && !a.IP.IsLoopback() {
+	a, ok := ln.Addr().(*net.TCPAddr)
+	remote := !ok || !a.IP.IsLoopback()
+	if err := s.mayListen(ln.Addr().String()); remote && err != nil {
 		_ = ln.Close()
-		return s.remoteRefused(a.String())
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,29 +117,28 @@ func (s *Server) Listen(addr string) error {
 		_ = ln.Close()
 		return &fault.Error{Op: "server.Listen", Kind: fault.Conflict, Err: errors.New("the server listens already")}
 	}
-	s.ln = ln
+	s.ln, s.cert = ln, cert
+	s.remote.Store(remote)
+	if required, err := s.keysRequired(context.Background()); remote && err == nil && !required {
+		s.log.Warn("other machines reach the server, and nobody needs an API key: everybody may do everything", "addr", ln.Addr().String())
+	} else if remote && cert == nil {
+		s.log.Warn("other machines reach the server without TLS: API keys can be read on the way, unless something in front of it speaks TLS", "addr", ln.Addr().String())
+	}
 	return nil
 }
 
+// mayListen refuses a place that others reach while nobody needs a key.
 func (s *Server) mayListen(host string) error {
-	if s.opts.AllowRemote {
-		if s.opts.Authenticate == nil {
-			return &fault.Error{Op: "server.Listen", Kind: fault.Invalid, Field: "addr",
-				Err:  errors.New("remote access without authentication is refused"),
-				Hint: "Configure API keys, or listen on 127.0.0.1."}
-		}
+	if host == "localhost" || net.ParseIP(host).IsLoopback() || s.opts.AllowKeyless {
 		return nil
 	}
-	if host != "localhost" && !net.ParseIP(host).IsLoopback() {
-		return s.remoteRefused(host)
+	required, err := s.keysRequired(context.Background())
+	if err != nil || required {
+		return err
 	}
-	return nil
-}
-
-func (s *Server) remoteRefused(host string) error {
 	return &fault.Error{Op: "server.Listen", Kind: fault.Invalid, Field: "addr",
-		Err:  fmt.Errorf("%q is reachable from other machines", host),
-		Hint: "Listen on 127.0.0.1, or allow remote access and configure API keys."}
+		Err:  fmt.Errorf("%q is reachable from other machines, and there is no API key that callers would need", host),
+		Hint: "Make one first (agentd keys create), listen on 127.0.0.1, or let everybody in with --allow-remote-without-keys."}
 }
 
 // Serve listens on addr, unless Listen was called, and serves until ctx ends. Then
@@ -135,13 +153,20 @@ func (s *Server) Serve(ctx context.Context, addr string) error {
 	}
 	h := &http.Server{
 		Handler:           s.handler,
-		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
+		ReadHeaderTimeout: s.opts.HeaderTimeout,
+		IdleTimeout:       s.opts.IdleTimeout,
+		MaxHeaderBytes:    s.opts.MaxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(s.ln) }()
+	go func() {
+		if s.cert != nil {
+			h.TLSConfig = s.cert.config()
+			failed <- h.ServeTLS(s.ln, "", "")
+			return
+		}
+		failed <- h.Serve(s.ln)
+	}()
 	select {
 	case err := <-failed:
 		return &fault.Error{Op: "server.Serve", Kind: fault.Internal, Err: err}

@@ -278,11 +278,15 @@ type Tx struct {
 	// that no other session uses. Their usage stays: it is the bill. A session
 	// with a run that has not ended is refused (ErrSessionBusy).
 	DropSessions []string
+
+	NewKeys []*APIKey
+	Keys    []KeyChange
 }
 
 // Empty reports whether the Tx changes nothing.
 func (t *Tx) Empty() bool {
 	return len(t.NewSessions)+len(t.NewRuns)+len(t.Entries)+len(t.Leaves)+len(t.Runs)+len(t.Inputs)+
 		len(t.DropInputs)+len(t.NewInterrupts)+len(t.Answers)+len(t.Events)+len(t.Trace)+
-		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions) == 0
+		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions)+
+		len(t.NewKeys)+len(t.Keys) == 0
 }

@@ -42,6 +42,7 @@ type Store interface {
 	InterruptReader
 	BlobReader
 	DropReader
+	KeyReader
 	// Close waits for commits under way and releases the store. It writes
 	// nothing special: closing is a controlled crash.
 	Close() error

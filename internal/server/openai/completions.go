@@ -63,7 +63,9 @@ func (f *Face) Completions(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		err = f.whole(w, r, a, n)
 	}
-	if gone = errors.Is(err, wire.ErrGone); gone {
+	// A client whose key has ended is as good as gone, but is told.
+	left := errors.Is(err, wire.ErrGone)
+	if gone = left || errors.Is(err, wire.ErrKeyEnded); left {
 		return nil
 	}
 	return err
@@ -130,6 +132,8 @@ func (f *Face) whole(w http.ResponseWriter, r *http.Request, a *answer, n *narra
 	n.to = &c
 	end, err := n.follow(ctx)
 	switch {
+	case wire.KeyEnded(ctx) != nil:
+		return wire.KeyEnded(ctx)
 	case r.Context().Err() != nil:
 		return wire.ErrGone
 	case ctx.Err() != nil:
@@ -195,6 +199,11 @@ func (f *Face) stream(w http.ResponseWriter, r *http.Request, c *call, a *answer
 	switch {
 	case err == nil:
 		return nil
+	case wire.KeyEnded(r.Context()) != nil && st.Started():
+		_ = st.Write(a.failure(nil, asError(r.Context(), wire.KeyEnded(r.Context()))))
+		return wire.ErrGone
+	case wire.KeyEnded(r.Context()) != nil:
+		return wire.KeyEnded(r.Context())
 	case errors.Is(err, wire.ErrGone) || r.Context().Err() != nil:
 		return wire.ErrGone
 	case !st.Started():

@@ -11,8 +11,9 @@ import (
 	"agentd/fault"
 )
 
-// writeTimeout bounds the writing of an answer that is not a stream.
-const writeTimeout = time.Minute
+// answerTimeout bounds the writing of an answer that is not a stream, where the
+// writer has no AnswerTimeout of its own.
+const answerTimeout = time.Minute
 
 // WriteJSON writes v as the whole answer.
 func WriteJSON(w http.ResponseWriter, status int, v any) {
@@ -26,7 +27,11 @@ func WriteJSON(w http.ResponseWriter, status int, v any) {
 
 // WriteRaw writes body as the whole answer.
 func WriteRaw(w http.ResponseWriter, status int, contentType string, body []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	timeout := answerTimeout
+	if c, ok := w.(interface{ AnswerTimeout() time.Duration }); ok {
+		timeout = c.AnswerTimeout()
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout))
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
@@ -68,7 +73,9 @@ func Describe(ctx context.Context, err error) Problem {
 type Request struct {
 	ID     string
 	Tenant string
-	Run    string
+	// Key is the id of the caller's API key; "" for none.
+	Key string
+	Run string
 	// Err is the error that was answered with, for the access log.
 	Err error
 }

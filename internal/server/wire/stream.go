@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"agentd/internal/keys"
 )
 
 // Errors that end a stream from outside.
@@ -16,7 +18,18 @@ var (
 	ErrGone = errors.New("the client is gone")
 	// ErrClosing: the server is shutting down. The client is still there.
 	ErrClosing = errors.New("the server is shutting down")
+	// ErrKeyEnded: the caller's API key has ended. The client is still there.
+	ErrKeyEnded = keys.ErrEnded
 )
+
+// KeyEnded is the error for the caller whose API key has ended since the request
+// began, or nil.
+func KeyEnded(ctx context.Context) error {
+	if err := context.Cause(ctx); errors.Is(err, ErrKeyEnded) {
+		return err
+	}
+	return nil
+}
 
 // StreamConfig configures a stream.
 type StreamConfig struct {
@@ -126,7 +139,7 @@ func (p *producerPanic) Error() string {
 }
 
 // Run streams what produce appends, until produce returns. Its error is
-// produce's, or ErrGone, or ErrClosing; produce's context has ended and produce
+// produce's, or ErrGone, or ErrClosing, or that of [KeyEnded]; produce's context has ended and produce
 // has returned by then.
 func (s *Stream) Run(ctx context.Context, produce func(context.Context, *Out) error) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -184,6 +197,9 @@ func (s *Stream) Run(ctx context.Context, produce func(context.Context, *Out) er
 			}
 			return err
 		case <-ctx.Done():
+			if err := KeyEnded(ctx); err != nil {
+				return stop(err)
+			}
 			return stop(ErrGone)
 		}
 	}

@@ -126,7 +126,7 @@ func (a *applier) apply(j *job) error {
 			return err
 		}
 	}
-	return nil
+	return a.keys(t, tx)
 }
 
 func (a *applier) tenant(id string) (int64, error) {

@@ -65,6 +65,13 @@ func TestNoScans(t *testing.T) {
 	read(s.Family(ctx, tenant, "s"))
 	blob := store.Blob{ID: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}
 	commit(t, s, &store.Tx{Tenant: tenant, Blobs: []*store.Blob{&blob}, BlobUses: []store.BlobUse{{SessionID: "s", BlobID: blob.ID}}})
+	k := &store.APIKey{ID: "k", Tenant: tenant, Hash: make([]byte, 32), Scopes: []string{"read"}}
+	commit(t, s, &store.Tx{Tenant: tenant, NewKeys: []*store.APIKey{k}}, &store.Tx{Tenant: tenant, Keys: []store.KeyChange{{ID: "k", Revoked: 1}}})
+	read(s.APIKey(ctx, "k"))
+	for _, f := range []store.KeyFilter{{}, {AllTenants: true}} {
+		_, _, err := s.APIKeys(ctx, tenant, f)
+		read(nil, err)
+	}
 	_, _ = s.Blob(ctx, tenant, strings.Repeat("0", 64))
 	commit(t, s, st.ended())
 	commit(t, s, &store.Tx{Tenant: tenant, DropSessions: []string{"s"}})

@@ -150,7 +150,7 @@ func check(tx *store.Tx) error {
 			return invalid("the id of blob %q is not the SHA-256 of its data", x.ID)
 		}
 	}
-	return nil
+	return checkKeys(tx)
 }
 
 // lead commits what waits, as the one writer there is at a time. Whoever finds

@@ -61,6 +61,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"EphemeralSessionsAreListedApart", testEphemeral},
 		{"ExpiredSessions", testExpired},
 		{"FamilyOfASession", testFamily},
+		{"APIKeys", testAPIKeys},
 		{"ConcurrentCommitsAndReads", testConcurrent},
 		{"ReadsSeeOwnWrites", testReadYourWrites},
 		{"ContextCancelled", testCancelled},

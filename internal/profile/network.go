@@ -1,0 +1,58 @@
+package profile
+
+import (
+	"fmt"
+	"net"
+	"strings"
+)
+
+// TLS is the server's certificate.
+type TLS struct {
+	// PEM file with the certificate and what lies between it and its root. A file that was replaced is read again, without a restart.
+	Cert string `json:"cert,omitempty" example:"/etc/agentd/cert.pem"`
+	// PEM file with the certificate's private key.
+	Key string `json:"key,omitempty" example:"/etc/agentd/key.pem"`
+}
+
+// HTTP is how long the server waits, and for how much.
+type HTTP struct {
+	// Bytes of a request's headers; more is answered with 431.
+	MaxHeaderBytes int `json:"max_header_bytes" default:"65536" min:"4096"`
+	// How long a request's headers, and a TLS handshake, may take.
+	HeaderTimeout Duration `json:"header_timeout" default:"10s" min:"1ms"`
+	// How long a request's body may take to arrive; longer is answered with 408.
+	BodyTimeout Duration `json:"body_timeout" default:"1m" min:"1ms"`
+	// How long an answer that is not a stream may take to be read by its client.
+	AnswerTimeout Duration `json:"answer_timeout" default:"1m" min:"1ms"`
+	// How long one write to a stream may wait for its client.
+	WriteTimeout Duration `json:"write_timeout" default:"30s" min:"1ms"`
+	// How long a connection without a request is kept.
+	IdleTimeout Duration `json:"idle_timeout" default:"2m" min:"1ms"`
+	// Longest silence of a stream; then it says something that clients ignore.
+	Heartbeat Duration `json:"heartbeat" default:"15s" min:"10ms"`
+	// How long requests may go on when the server is told to end.
+	ShutdownGrace Duration `json:"shutdown_grace" default:"10s" min:"1ms"`
+	// How long the run of a chat client with an `Idempotency-Key` goes on after its client has gone, so that a repetition can join it.
+	RejoinWindow Duration `json:"rejoin_window" default:"10s" min:"1ms"`
+}
+
+// network checks what one value alone can not tell.
+func (l *loader) network(d *decoder) {
+	s := &l.config.Settings
+	switch {
+	case s.TLS.Cert != "" && s.TLS.Key == "" && !d.wrong("tls"):
+		d.fail(d.at("tls"), "tls.key", "is missing: a certificate needs its private key", "name the PEM file that holds it")
+	case s.TLS.Key != "" && s.TLS.Cert == "" && !d.wrong("tls"):
+		d.fail(d.at("tls"), "tls.cert", "is missing: a private key needs its certificate", "name the PEM file that holds it")
+	}
+	for i, host := range s.Hosts {
+		key := fmt.Sprintf("hosts[%d]", i)
+		name := host
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			name = h
+		}
+		if !d.wrong(key) && (name == "" || strings.ContainsAny(host, "/*?@ ") || strings.Contains(name, ":") && net.ParseIP(strings.Trim(name, "[]")) == nil) {
+			d.fail(d.at(key), key, "is not a host", "write a name or an address, such as agents.example.com, without scheme, path and patterns")
+		}
+	}
+}
