@@ -76,7 +76,8 @@ func (s *server) open(ctx context.Context, protocol string) (*conn, error) {
 			return nil, fmt.Errorf("the program can not be started: %w", err)
 		}
 		c.proc = proc
-		transport = &stdioTransport{proc: proc, sieve: sv, limit: s.m.opts.MaxMessageBytes}
+		transport = &stdioTransport{proc: proc, sieve: sv, limit: s.m.opts.MaxMessageBytes,
+			broken: func(err error) { s.drop(c, err) }}
 	} else {
 		c.guard = newGuard(s.name, &s.cfg, sv, s.m.opts.MaxMessageBytes, s.log)
 		transport = &sdk.StreamableClientTransport{

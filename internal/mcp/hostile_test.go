@@ -178,6 +178,17 @@ func (h *hostile) call(r *rpc) {
 			}
 		}
 		h.text(r.ID, "done flooding")
+	case "endless noise", "endless result", "result that stalls":
+		if r.Params.Name == "other" {
+			h.text(r.ID, "did other")
+			return
+		}
+		if h.mode != "endless noise" {
+			fmt.Print(`{"result":{"content":[{"type":"text","text":"`)
+		}
+		for n := 0; h.mode != "result that stalls" || n < 11; n++ {
+			fmt.Print(strings.Repeat("x", 1<<20)) // and never the end of the line
+		}
 	case "huge, id first":
 		h.text(r.ID, strings.Repeat("x", 12<<20))
 	case "huge, id last":

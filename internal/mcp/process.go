@@ -147,6 +147,16 @@ func (p *process) stop() {
 	})
 }
 
+// kill ends the program with its group by force, and does not wait.
+func (p *process) kill() {
+	p.stop()
+	select {
+	case <-p.exited:
+	default:
+		signalGroup(p.cmd.Process, true)
+	}
+}
+
 // wait waits for the end of the program, at most until ctx ends.
 func (p *process) wait(ctx context.Context) {
 	select {
@@ -204,11 +214,23 @@ func (g *ring) last(n int) string {
 // readLine reads one line of at most limit bytes. Of a longer one it gives the
 // first and the last bytes and reports that it was cut; the rest is skipped.
 func readLine(r *bufio.Reader, limit int) (line, tail []byte, cut bool, err error) {
+	return readLineWhile(r, limit, func([]byte, int) bool { return true })
+}
+
+// errEndless ends the reading of a line that nobody waits for any longer.
+var errEndless = errors.New("a line without end")
+
+// readLineWhile is readLine that asks more whether the rest of a line that is too
+// long is waited for: first when it crosses the limit, then after each part. more
+// gets the first bytes of the line and how many were skipped.
+func readLineWhile(r *bufio.Reader, limit int, more func(head []byte, skipped int) bool) (line, tail []byte, cut bool, err error) {
 	var buf []byte
+	skipped := 0
 	for {
 		part, err := r.ReadSlice('\n')
 		switch {
 		case cut:
+			skipped += len(part)
 			tail = append(tail, part...)
 			if len(tail) > 2*edge {
 				tail = append(tail[:0], tail[len(tail)-edge:]...)
@@ -224,6 +246,9 @@ func readLine(r *bufio.Reader, limit int) (line, tail []byte, cut bool, err erro
 			buf = append(buf, part...)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
+			if cut && !more(buf, skipped) {
+				return buf, tail, true, errEndless
+			}
 			continue
 		}
 		return buf, tail, cut, err

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"sync"
 	"time"
 
@@ -25,17 +27,21 @@ type stdioTransport struct {
 	proc  *process
 	sieve *sieve
 	limit int
+	// broken is told why the connection is of no more use, ahead of all else that
+	// follows from it.
+	broken func(error)
 }
 
 // Connect returns the connection.
 func (t *stdioTransport) Connect(context.Context) (sdk.Connection, error) {
-	return &stdioConn{proc: t.proc, sieve: t.sieve, limit: t.limit, r: bufio.NewReaderSize(t.proc.stdout, 64<<10)}, nil
+	return &stdioConn{proc: t.proc, sieve: t.sieve, limit: t.limit, broken: t.broken, r: bufio.NewReaderSize(t.proc.stdout, 64<<10)}, nil
 }
 
 type stdioConn struct {
-	proc  *process
-	sieve *sieve
-	limit int
+	proc   *process
+	sieve  *sieve
+	limit  int
+	broken func(error)
 
 	r     *bufio.Reader     // of the reading goroutine alone
 	queue []jsonrpc.Message // of a batch, likewise
@@ -54,8 +60,16 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 			c.queue = c.queue[1:]
 			return msg, nil
 		}
-		line, tail, cut, err := readLine(c.r, c.limit)
+		line, tail, cut, err := readLineWhile(c.r, c.limit, c.patient)
 		if cut {
+			_ = c.proc.stdout.SetReadDeadline(time.Time{})
+			if errors.Is(err, errEndless) || errors.Is(err, os.ErrDeadlineExceeded) {
+				// It does not listen either: what it is asked stands behind the flood.
+				err := fmt.Errorf("%w: the server sent a message of more than %s, and did not end it", errDead, mib(c.limit))
+				c.broken(err)
+				c.proc.kill()
+				return nil, err
+			}
 			id, ok := idOfLarge(line, tail)
 			if !ok {
 				return nil, fmt.Errorf("the server sent a message of more than %s", mib(c.limit))
@@ -76,6 +90,26 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		}
 	}
 }
+
+// Bounds of waiting for the end of a message that is too large, to tell its call
+// so. All other messages of the server stand behind it.
+const (
+	skipTime  = 2 * time.Second
+	skipTimes = 8 // the limit
+)
+
+// patient is whether the rest of a message that is too large is waited for.
+func (c *stdioConn) patient(head []byte, skipped int) bool {
+	if skipped == 0 {
+		// Pipes have no deadlines everywhere; the number of bytes is bounded too.
+		_ = c.proc.stdout.SetReadDeadline(time.Now().Add(skipTime))
+		return response.Match(head)
+	}
+	return skipped <= skipTimes*c.limit
+}
+
+// response is how the answers of all known SDKs begin.
+var response = regexp.MustCompile(`^\s*\{\s*"(jsonrpc|id|result|error)"\s*:`)
 
 // accept queues what a line holds: a message, or several in a batch (protocol
 // revision 2025-03-26).
