@@ -43,6 +43,16 @@ func read(dir string, opts *profile.Options) (*profile.Config, profile.Problems)
 	return profile.Load(dir, opts)
 }
 
+// ProfileNames lists the profiles of a configuration folder (empty: the embedded
+// one), sorted; those that can be read if not all can.
+func ProfileNames(dir string) []string {
+	conf, _ := read(dir, &profile.Options{})
+	if conf == nil {
+		return nil
+	}
+	return conf.Names()
+}
+
 // CheckConfig checks a configuration folder (empty: the embedded one) and lists
 // every problem; summary says what there is.
 func CheckConfig(dir string) (problems []Problem, summary string) {

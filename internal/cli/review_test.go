@@ -94,3 +94,13 @@ func TestNoNoticeBeforeAnError(t *testing.T) {
 		}
 	}
 }
+
+func TestShellCompletion(t *testing.T) {
+	b := newBench(t)
+	b.run("__complete", "run", "--configs", b.configs, "--profile", "").exits(0).says("ask\n", "talk\n", ":4")
+	b.run("__complete", "runs", "show", "--data", b.data, "").exits(0)
+	r := lines[event.Event](b.asJSON(func() *result { return b.agent("talk", "One") }).exits(0))
+	for _, cmd := range []string{"show", "events", "cancel"} {
+		b.run("__complete", "runs", cmd, "--data", b.data, "--configs", b.configs, "").exits(0).says(r[0].RunID + "\ttalk, completed\n")
+	}
+}

@@ -50,6 +50,7 @@ DIRECTIVE is what to do; "-" reads it from standard input.`,
 	f.StringVarP(&profile, "profile", "p", "", "the agent (default: the configured one, or the demo without an API key)")
 	f.StringVarP(&session, "session", "s", "", "continue this session")
 	f.StringVar(&mode, "mode", "", "interactive (default) or autonomous: nobody will be asked")
+	_ = cmd.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"interactive", "autonomous"}, cobra.ShellCompDirectiveNoFileComp))
 	a.dataFlag(cmd)
 	a.configsFlag(cmd)

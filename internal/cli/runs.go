@@ -24,6 +24,11 @@ func (a *app) runsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	a.placeFlags(cmd)
 	cmd.AddCommand(a.runsList(), a.runsShow(), a.runsEvents(), a.runsCancel(), a.runsResume())
+	for _, c := range cmd.Commands() {
+		if c.Name() != "ls" {
+			c.ValidArgsFunction = a.completeRuns
+		}
+	}
 	return cmd
 }
 

@@ -46,7 +46,7 @@ func TestNoScans(t *testing.T) {
 	read(s.Trace(ctx, tenant, "r"))
 	read(s.Unfinished(ctx))
 	read(s.Interrupt(ctx, tenant, "i"))
-	for _, f := range []store.InterruptFilter{{}, {Status: "open"}, {RunID: "r"}, {RunID: "r", Status: "open"}, {Cursor: "1"}} {
+	for _, f := range []store.InterruptFilter{{}, {Status: "open"}, {RunID: "r"}, {RunID: "r", Status: "open"}, {Cursor: cursor(interruptList, 1)}} {
 		_, _, err := s.Interrupts(ctx, tenant, f)
 		read(nil, err)
 	}

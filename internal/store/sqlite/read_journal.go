@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"agentd/fault"
 	"agentd/internal/store"
@@ -151,9 +150,8 @@ func (s *Store) Interrupt(ctx context.Context, tenant, id string) (*store.Interr
 func (s *Store) Interrupts(ctx context.Context, tenant string, f store.InterruptFilter) ([]*store.Interrupt, string, error) {
 	limit, last := limitOr(f.Limit, 50), int64(0)
 	if f.Cursor != "" {
-		var err error
-		if last, err = strconv.ParseInt(f.Cursor, 36, 64); err != nil {
-			return nil, "", badCursor(f.Cursor)
+		if err := placeOf(interruptList, f.Cursor, &last); err != nil {
+			return nil, "", err
 		}
 	}
 	sql, args := interruptColumns+" AND i.key > ?", []any{tenant, last}
@@ -170,11 +168,11 @@ func (s *Store) Interrupts(ctx context.Context, tenant string, f store.Interrupt
 		sql, args = sql+" AND (r.id = ? OR substr(r.id, 1, length(?) + 1) = ? || '.')", append(args, f.Within, f.Within, f.Within)
 	}
 	var out []*store.Interrupt
-	var cursor string
+	var next string
 	err := s.read(ctx, func(c *conn) error {
 		return c.query(ctx, sql+" ORDER BY i.key LIMIT ?", func(r row) error {
 			if len(out) == limit {
-				cursor = strconv.FormatInt(last, 36)
+				next = cursor(interruptList, last)
 				return nil
 			}
 			out = append(out, interruptOf(r))
@@ -185,7 +183,7 @@ func (s *Store) Interrupts(ctx context.Context, tenant string, f store.Interrupt
 	if err != nil {
 		return nil, "", err
 	}
-	return out, cursor, nil
+	return out, next, nil
 }
 
 // Blob implements store.BlobReader.

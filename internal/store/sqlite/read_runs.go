@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"math"
-	"strconv"
 
 	"agentd/internal/store"
 )
@@ -61,9 +60,8 @@ func (s *Store) Runs(ctx context.Context, tenant string, f store.RunFilter) ([]*
 	limit := limitOr(f.Limit, 50)
 	last := int64(math.MaxInt64)
 	if f.Cursor != "" {
-		var err error
-		if last, err = strconv.ParseInt(f.Cursor, 36, 64); err != nil {
-			return nil, "", badCursor(f.Cursor)
+		if err := placeOf(runList, f.Cursor, &last); err != nil {
+			return nil, "", err
 		}
 	}
 	sql := runColumns + runTables + "WHERE r.tenant = (SELECT key FROM tenants WHERE id = ?) AND r.key < ?"
@@ -85,11 +83,11 @@ func (s *Store) Runs(ctx context.Context, tenant string, f store.RunFilter) ([]*
 	args = append(args, limit+1)
 
 	var out []*store.Run
-	var cursor string
+	var next string
 	err := s.read(ctx, func(c *conn) error {
 		return c.query(ctx, sql, func(r row) error {
 			if len(out) == limit {
-				cursor = strconv.FormatInt(last, 36)
+				next = cursor(runList, last)
 				return nil
 			}
 			out = append(out, runOf(r))
@@ -100,7 +98,7 @@ func (s *Store) Runs(ctx context.Context, tenant string, f store.RunFilter) ([]*
 	if err != nil {
 		return nil, "", err
 	}
-	return out, cursor, nil
+	return out, next, nil
 }
 
 // Unfinished implements store.RunReader. What it costs depends on the number of

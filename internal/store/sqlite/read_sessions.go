@@ -2,10 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"strconv"
-	"strings"
 
 	"agentd/fault"
 	"agentd/internal/store"
@@ -38,21 +35,17 @@ func (s *Store) Sessions(ctx context.Context, tenant string, f store.SessionFilt
 	limit := limitOr(f.Limit, 50)
 	updated, last := int64(math.MaxInt64), int64(math.MaxInt64)
 	if f.Cursor != "" {
-		u, k, ok := strings.Cut(f.Cursor, ".")
-		var err1, err2 error
-		updated, err1 = strconv.ParseInt(u, 36, 64)
-		last, err2 = strconv.ParseInt(k, 36, 64)
-		if !ok || err1 != nil || err2 != nil {
-			return nil, "", badCursor(f.Cursor)
+		if err := placeOf(sessionList, f.Cursor, &updated, &last); err != nil {
+			return nil, "", err
 		}
 	}
 	var out []*store.Session
-	var cursor string
+	var next string
 	err := s.read(ctx, func(c *conn) error {
 		return c.query(ctx, sessionColumns+` WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND ephemeral = ? AND minute <= ? AND (updated, key) < (?, ?)
 			ORDER BY minute DESC, updated DESC, key DESC LIMIT ?`, func(r row) error {
 			if len(out) == limit {
-				cursor = lastCursor(out[limit-1].Updated, last)
+				next = cursor(sessionList, out[limit-1].Updated, last)
 				return nil
 			}
 			out = append(out, sessionOf(r))
@@ -63,16 +56,7 @@ func (s *Store) Sessions(ctx context.Context, tenant string, f store.SessionFilt
 	if err != nil {
 		return nil, "", err
 	}
-	return out, cursor, nil
-}
-
-func lastCursor(updated, key int64) string {
-	return strconv.FormatInt(updated, 36) + "." + strconv.FormatInt(key, 36)
-}
-
-func badCursor(c string) error {
-	return &fault.Error{Kind: fault.Invalid, Field: "cursor", Err: fmt.Errorf("%q is not a cursor of this list", c),
-		Hint: "use the cursor that the page before returned, or none"}
+	return out, next, nil
 }
 
 func limitOr(limit, standard int) int {

@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"agentd/fault"
 	"agentd/internal/store"
@@ -143,7 +145,23 @@ func testSessionPages(f *fixture) {
 
 func testBadCursor(f *fixture) {
 	f.begin("s1", "r1")
-	for _, c := range []string{"!", "a.b.c", "''", "9999999999999999999999"} {
+	f.begin("s2", "r2")
+	// A cursor is of its own list, and made by the store.
+	_, ofRuns, err := f.store.Runs(f.Context(), tenant, store.RunFilter{Limit: 1})
+	_, ofSessions, err2 := f.store.Sessions(f.Context(), tenant, store.SessionFilter{Limit: 1})
+	if err := errors.Join(err, err2); err != nil || ofRuns == "" || ofSessions == "" {
+		f.Fatalf("cursors %q and %q: %v", ofRuns, ofSessions, err)
+	}
+	if _, _, err := f.store.Sessions(f.Context(), tenant, store.SessionFilter{Cursor: ofRuns}); fault.KindOf(err) != fault.Invalid {
+		f.Errorf("Sessions, a cursor of runs: %v", err)
+	}
+	if _, _, err := f.store.Runs(f.Context(), tenant, store.RunFilter{Cursor: ofSessions}); fault.KindOf(err) != fault.Invalid {
+		f.Errorf("Runs, a cursor of sessions: %v", err)
+	}
+	if _, _, err := f.store.Interrupts(f.Context(), tenant, store.InterruptFilter{Cursor: ofRuns}); fault.KindOf(err) != fault.Invalid {
+		f.Errorf("Interrupts, a cursor of runs: %v", err)
+	}
+	for _, c := range []string{"!", "a.b.c", "''", "9999999999999999999999", "zzz", "zzz.zzz", "1", ofRuns + "0", strings.ToUpper(ofRuns)} {
 		if _, _, err := f.store.Runs(f.Context(), tenant, store.RunFilter{Cursor: c}); fault.KindOf(err) != fault.Invalid {
 			f.Errorf("Runs, cursor %q: %v", c, err)
 		}
