@@ -205,6 +205,10 @@ func (c *committer) run() {
 		if c.d.e.broken.Load() != nil {
 			c.d.e.broken.Store(nil)
 		}
+		if now.state.Status.Ended() {
+			// Who sees the end finds the session free.
+			c.d.e.leave(Ref{c.d.ref.Tenant, c.d.row.SessionID}, c.d.ref.ID)
+		}
 		c.d.stream.publish(batches, limit)
 		for _, f := range after {
 			f()

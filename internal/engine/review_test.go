@@ -163,3 +163,21 @@ func TestDamagedEntryInAList(t *testing.T) {
 		}
 	}
 }
+
+// Who has seen the end of a run finds its session free.
+func TestTheSessionIsFreeWhenTheEndIsSeen(t *testing.T) {
+	h := newHarness(t, hello)
+	ses := ""
+	for range 100 {
+		r := h.begin(StartRequest{SessionID: ses, WhenBusy: Reject, Input: []message.Block{message.Text("hi")}})
+		ses = r.SessionID
+		for ev, err := range h.engine.Watch(t.Context(), ref(r.ID), 0) {
+			if err != nil || ev.Type == event.RunFailed {
+				t.Fatal(ev.Type, err)
+			}
+		}
+	}
+	if err := h.engine.DeleteSession(t.Context(), Ref{store.DefaultTenant, ses}); err != nil {
+		t.Error(err)
+	}
+}

@@ -140,8 +140,8 @@ c/agentd.yaml:1:71: error: hosts[6]: is not a host (write a name or an address, 
 c/agentd.yaml:2:1: error: tls.key: is missing: a certificate needs its private key (name the PEM file that holds it)
 c/agentd.yaml:3:24: error: http.header_timeout: is out of range (write 1ms or more)
 c/agentd.yaml:3:46: error: http.max_header_bytes: is out of range (write 4096 or more)
-c/agentd.yaml:4:18: error: cors.origins[0]: is not an origin (write scheme://host[:port] without a path, such as http://127.0.0.1:3000)
-c/agentd.yaml:4:23: error: cors.origins[1]: is not an origin (write scheme://host[:port] without a path, such as http://127.0.0.1:3000)`},
+c/agentd.yaml:4:18: error: cors.origins[0]: is a pattern, which matches no origin (write each origin out: scheme://host[:port], such as http://127.0.0.1:3000)
+c/agentd.yaml:4:23: error: cors.origins[1]: is a pattern, which matches no origin (write each origin out: scheme://host[:port], such as http://127.0.0.1:3000)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func TestHintsNameKeysThatExist(t *testing.T) {
 		err       error
 		has, hasn string
 	}{
-		{s.checkHost(r), "localhost", "hosts"},
+		{s.checkHost(r), "hosts in agentd.yaml", "server's"},
 		{s.checkOrigin(r, "http://page.example"), "cors.origins", "server's"},
 		{large, "limits.max_body_bytes", "server's"},
 	} {
