@@ -133,6 +133,8 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 		AskUser: slices.Contains(p.Tools.Builtin, engine.AskUserQuestion) && !denied(p, engine.AskUserQuestion),
 		Rules:   rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart, IgnoreIdempotencyKeys: !p.IdempotencyKeys,
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
+		ModelTotal:  time.Duration(p.ModelTotalTimeoutSeconds) * time.Second,
+		Routing:     p.RoutingStrategy,
 		ToolTimeout: time.Duration(p.ToolTimeoutSeconds) * time.Second,
 		Options: prompt.Options{MaxTokens: p.MaxOutputTokens, Temperature: p.Temperature, TopP: p.TopP,
 			Thinking: model.ThinkingLevel(p.Thinking), SingleToolCall: !p.ParallelToolCalls, JSON: p.OutputStyle == "json"},
@@ -213,9 +215,18 @@ func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 		}
 		info := a.catalogue.Lookup(m.Provider, m.Model)
 		maxTokens, thinking := modelDefaults(&info)
-		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, MaxTokens: maxTokens, Thinking: thinking})
+		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, MaxTokens: maxTokens, Thinking: thinking, Price: typicalPrice(&info)})
 	}
 	return out, nil
+}
+
+// typicalPrice is what choices between models compare: agents read far more than
+// they write. 0 if the price is not known; a model that costs nothing is the cheapest.
+func typicalPrice(info *model.Info) int64 {
+	if !info.Priced() {
+		return 0
+	}
+	return max(1, int64(4*info.Price.Input+info.Price.Output)/5)
 }
 
 // replyTokens is how long a reply of a known model may be if nobody says how long.
@@ -343,7 +354,7 @@ func denied(p *profile.Profile, name string) bool {
 func settings(p *profile.Profile) run.Settings {
 	s := run.Settings{MaxSteps: p.MaxSteps, MaxToolCalls: p.MaxToolCalls, MaxFailures: p.MaxFailuresPerRun,
 		MaxRunMS: int64(p.MaxRunTimeSeconds) * 1000, SkipRest: p.Steering == "skip_rest", AllAtOnce: p.QueueMode == "all",
-		FailOnToolError: p.OnToolFailure == "fail_run", Sequential: p.ToolExecution == "sequential"}
+		FailOnToolError: p.OnToolFailure == "fail_run", Sequential: p.ToolExecution == "sequential", StepRetries: p.RetryFailedSteps}
 	if p.Retry.Enabled {
 		s.Retry = run.Retry{Max: p.Retry.MaxRetries, BaseMS: p.Retry.BaseDelay.Std().Milliseconds(),
 			LimitMS: p.Retry.MaxDelay.Std().Milliseconds()}

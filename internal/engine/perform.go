@@ -21,6 +21,7 @@ import (
 var (
 	errLeaving = errors.New("agentd is stopping")
 	errIdle    = errors.New("nothing came from the model for too long")
+	errTotal   = errors.New("the model call took too long")
 	errStopped = errors.New("the run is ending")
 )
 
@@ -124,11 +125,11 @@ func (d *driver) callModel(eff run.CallModel) func() {
 		Options: options, Session: d.row.SessionID, Scratch: d.scratch(eff.Index),
 	})
 	ctx, cancel, settle := d.effect("model")
-	idle := d.agent.ModelIdle
+	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
 	return func() {
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
-			g := &generation{d: d, m: m, step: eff.Step, idle: idle}
+			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total}
 			var err error
 			if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
 				failed := failure(model.AsError(ctx, m.Name, req.Model, err))
@@ -153,6 +154,7 @@ type generation struct {
 	m       Model
 	step    int
 	idle    time.Duration
+	total   time.Duration
 	partial *message.Message
 }
 
@@ -163,7 +165,15 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 		watchdog = time.AfterFunc(g.idle, func() { cancel(errIdle) })
 		defer watchdog.Stop()
 	}
+	if g.total > 0 {
+		defer time.AfterFunc(g.total, func() { cancel(errTotal) }).Stop()
+	}
+	began, first := time.Now(), true
 	emit := func(ev model.StreamEvent) {
+		if first {
+			first = false
+			d.e.speed.measured(g.m.Name, time.Since(began), began)
+		}
 		if watchdog != nil {
 			watchdog.Reset(g.idle)
 		}
@@ -178,7 +188,11 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 		err = &model.Error{Class: model.ClassMalformed, Provider: g.m.Name, Model: req.Model, Message: "the adapter gave neither a reply nor an error"}
 	}
 	if err != nil {
-		return g.failed(ctx, req, err, g.partial)
+		in := g.failed(ctx, req, err, g.partial)
+		if f, ok := in.(run.ModelFailed); ok && (f.Class == run.FailRetryable || f.Class == run.FailUnavailable) {
+			d.e.speed.failed(g.m.Name, began)
+		}
+		return in
 	}
 	if msg.Timestamp == 0 {
 		msg.Timestamp = d.e.now()
@@ -203,6 +217,10 @@ func (g *generation) failed(ctx context.Context, req *model.Request, err error, 
 	if cause := context.Cause(ctx); errors.Is(cause, errIdle) {
 		merr = &model.Error{Class: model.ClassTimeout, Provider: g.m.Name, Model: req.Model, Err: errIdle,
 			Message: fmt.Sprintf("nothing came for %s", g.idle)}
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, errTotal) {
+		merr = &model.Error{Class: model.ClassTimeout, Provider: g.m.Name, Model: req.Model, Err: errTotal,
+			Message: fmt.Sprintf("the call took longer than %s", g.total)}
 	}
 	failed := failure(merr)
 	failed.At = g.d.at()

@@ -159,6 +159,8 @@ type Budgets struct {
 	MaxRunTimeSeconds int `json:"max_run_time_seconds" default:"600" min:"0"`
 	// A model that sends nothing for so long has failed.
 	ModelIdleTimeoutSeconds int `json:"model_idle_timeout_seconds" default:"120" min:"1"`
+	// A model call that takes longer has failed, however much it sends. Nothing pauses this clock; retries start it anew.
+	ModelTotalTimeoutSeconds int `json:"model_total_timeout_seconds" default:"600" min:"1"`
 	// Time of one tool call. A tool's own limit comes first.
 	ToolTimeoutSeconds int `json:"tool_timeout_seconds" default:"120" min:"1"`
 	// Money that a run may cost, in US dollars.

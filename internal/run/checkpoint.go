@@ -27,7 +27,7 @@ func (m *machine) checkpoint() {
 	s.Calls = nil
 	// A session that was moved to a fallback model stays there: changing
 	// back and forth would break its prompt cache each time.
-	index := 0
+	index := s.Settings.first()
 	if s.Model != nil {
 		index = s.Model.Index
 	}

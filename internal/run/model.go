@@ -102,47 +102,11 @@ func (m *machine) modelFailed(in ModelFailed) error {
 		s.Model.Compacted, s.Model.CompactEntry = true, s.nextEntry()
 		s.Phase = PhaseCompact
 		m.compact()
-	case in.Class == FailRetryable && m.retry(in):
+	case (in.Class == FailRetryable || in.Class == FailUnavailable) && m.retry(in):
 	default:
-		m.finish(Failed, "model_error", &event.Error{Kind: in.Reason, Message: in.Error, Hint: in.Hint})
+		m.finish(Failed, "model_error", m.modelError(in))
 	}
 	return nil
-}
-
-// retry plans another attempt, on the same model while attempts are left, then
-// on the next one.
-func (m *machine) retry(in ModelFailed) bool {
-	s := &m.State
-	r := s.Settings.Retry
-	delay := in.RetryAfterMS
-	if delay == 0 {
-		delay = r.BaseMS << min(s.Model.Attempt-1, 20)
-		if r.LimitMS > 0 {
-			delay = min(delay, r.LimitMS)
-		}
-	}
-	// A provider that asks for more patience than the profile has is as good
-	// as one that is down.
-	tooLong := r.LimitMS > 0 && delay > r.LimitMS
-	told := &event.Retry{Class: in.Reason, Message: in.Error}
-	switch {
-	case s.Model.Attempt <= r.Max && !tooLong:
-		s.Model.Attempt++
-		s.Model.RetryAt = m.now + delay
-		s.Phase = PhaseRetry
-		told.Attempt, told.DelayMS = s.Model.Attempt, delay
-		m.tell(event.ModelRetry, told)
-		m.do(Sleep{ID: TimerRetry, Until: s.Model.RetryAt})
-	case s.Model.Index+1 < s.Settings.Models:
-		s.Model.Index++
-		s.Model.Attempt = 1
-		told.Attempt = 1
-		m.tell(event.ModelFallback, told)
-		m.callModel()
-	default:
-		return false
-	}
-	return true
 }
 
 func (m *machine) compact() {

@@ -15,7 +15,8 @@ import (
 //
 //	start [prompt=ID,ID] [SETTING[=N]]…    models max_steps max_tool_calls max_failures max_run
 //	                                       retry=MAX,BASE,LIMIT autonomous skip_rest all
-//	                                       fail_on_tool_error sequential
+//	                                       fail_on_tool_error sequential step_retries=N
+//	                                       routing=STRATEGY facts=PRICE/LATENCY,…
 //	reply ["text"] [ID:TOOL]… [stop=length]     an empty ID is written as :TOOL
 //	fail CLASS [after=MS] ["partial text"] [ID:TOOL]…
 //	allow|ask|deny CALL [effect=E] [kind=K] [sequential] ["prompt or reason"]
@@ -202,10 +203,17 @@ func (p *player) start(at At, w words) Input {
 		parts := strings.Split(r, ",")
 		s.Retry = Retry{Max: p.number(parts[0]), BaseMS: int64(p.number(parts[1])), LimitMS: int64(p.number(parts[2]))}
 	}
+	s.StepRetries = p.number(w.named["step_retries"])
 	if len(w.args) > 0 {
 		p.t.Fatalf("unknown settings %v", w.args)
 	}
-	in := Started{At: at, Settings: s, EntryBase: "e"}
+	in := Started{At: at, Settings: s, EntryBase: "e", Routing: w.named["routing"]}
+	if facts := w.named["facts"]; facts != "" {
+		for f := range strings.SplitSeq(facts, ",") {
+			price, latency, _ := strings.Cut(f, "/")
+			in.Facts = append(in.Facts, ModelFacts{Price: int64(p.number(price)), LatencyMS: int64(p.number(latency))})
+		}
+	}
 	if prompt := w.named["prompt"]; prompt != "" {
 		in.Prompt = strings.Split(prompt, ",")
 	}

@@ -52,6 +52,8 @@ type Settings struct {
 	Autonomous bool `json:"autonomous,omitempty"`
 	// Models is how many models there are to fall back on, in order; at least 1.
 	Models int `json:"models"`
+	// Order is in which order they are tried; empty: as they are counted.
+	Order []int `json:"order,omitempty"`
 	// MaxSteps bounds the steps per user message.
 	MaxSteps int `json:"max_steps,omitempty"`
 	// MaxToolCalls bounds the tool calls of the run.
@@ -70,6 +72,10 @@ type Settings struct {
 	// Sequential runs all tool batches one call at a time.
 	Sequential bool  `json:"sequential,omitempty"`
 	Retry      Retry `json:"retry"`
+	// StepRetries is how often in a row a failed step is tried again: one whose
+	// model calls failed on every model, from the first model on, and one with
+	// a failed tool call under FailOnToolError, by telling the model.
+	StepRetries int `json:"step_retries,omitempty"`
 }
 
 // Retry says how failed model calls are tried again.
@@ -144,6 +150,8 @@ type ModelCall struct {
 	CompactEntry string `json:"compact_entry,omitempty"`
 	// RetryAt is when the next attempt starts, in PhaseRetry.
 	RetryAt int64 `json:"retry_at,omitempty"`
+	// Again is how often the step was tried again.
+	Again int `json:"again,omitempty"`
 }
 
 // CallPhase says how far a tool call is.

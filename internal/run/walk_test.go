@@ -59,7 +59,7 @@ func (w *walk) randomSettings() Settings {
 	return Settings{
 		Autonomous: w.flag(), Models: pick(1, 2, 3), MaxSteps: pick(0, 0, 0, 1, 2, 5), MaxToolCalls: pick(0, 0, 0, 1, 3, 8),
 		MaxFailures: pick(0, 0, 0, 1, 4), MaxRunMS: int64(pick(0, 0, 0, 500, 5000)), SkipRest: w.flag(), AllAtOnce: w.flag(),
-		FailOnToolError: w.src.intn(5) == 4, Sequential: w.flag(),
+		FailOnToolError: w.src.intn(5) == 4, Sequential: w.flag(), StepRetries: pick(0, 0, 1),
 		Retry: Retry{Max: pick(0, 1, 3), BaseMS: int64(pick(0, 100, 2000)), LimitMS: int64(pick(0, 300, 8000))},
 	}
 }
@@ -73,7 +73,12 @@ func (w *walk) start() {
 	if w.flag() {
 		leaf = "a9"
 	}
-	w.try(Started{At: w.at(), Settings: w.randomSettings(), EntryBase: "b", Leaf: leaf, Prompt: prompt})
+	in := Started{At: w.at(), Settings: w.randomSettings(), EntryBase: "b", Leaf: leaf, Prompt: prompt,
+		Routing: []string{"", "single", "fallback", "cost_aware", "latency_aware"}[w.src.intn(5)]}
+	for range in.Settings.Models {
+		in.Facts = append(in.Facts, ModelFacts{Price: int64(w.src.intn(3)), LatencyMS: int64(w.src.intn(3))})
+	}
+	w.try(in)
 }
 
 func (w *walk) try(in Input) bool {
@@ -107,7 +112,7 @@ func (w *walk) reply() *message.Message {
 }
 
 func (w *walk) failure() Input {
-	f := ModelFailed{At: w.at(), Class: []FailureClass{FailRetryable, FailRetryable, FailRetryable, FailOverflow, FailOverflow, FailFatal, FailCancelled}[w.src.intn(7)],
+	f := ModelFailed{At: w.at(), Class: []FailureClass{FailRetryable, FailUnavailable, FailRetryable, FailOverflow, FailOverflow, FailFatal, FailCancelled}[w.src.intn(7)],
 		Reason: "overloaded", Error: "the provider is busy"}
 	if w.flag() {
 		f.RetryAfterMS = int64(w.src.intn(3)) * 1000
