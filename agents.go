@@ -15,6 +15,7 @@ import (
 
 	"agentd/fault"
 	"agentd/internal/engine"
+	"agentd/internal/guard"
 	"agentd/internal/mcp"
 	"agentd/internal/policy"
 	"agentd/internal/profile"
@@ -44,6 +45,8 @@ type agents struct {
 	workspace *workspace.Workspace
 	extra     []tool.Tool
 	servers   *mcp.Manager
+
+	guards guard.Guards
 
 	mu        sync.Mutex
 	providers map[string]model.Provider // by profile and position
@@ -213,6 +216,7 @@ func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 		if err != nil {
 			return nil, err
 		}
+		pr = a.guardProvider(p, m, pr)
 		info := a.catalogue.Lookup(m.Provider, m.Model)
 		maxTokens, thinking := modelDefaults(&info)
 		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, MaxTokens: maxTokens, Thinking: thinking, Price: typicalPrice(&info)})
@@ -330,6 +334,7 @@ func (a *agents) tools(ctx context.Context, p *profile.Profile) (set tool.Set, u
 		tools = append(tools, remote...)
 	}
 	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return denied(p, t.Spec().Name) })
+	a.guardTools(p, tools)
 	set, err = tool.NewSet(tools...)
 	return set, unreachable, err
 }

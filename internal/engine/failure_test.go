@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"agentd/event"
+	"agentd/internal/guard"
 	"agentd/internal/run"
 	"agentd/message"
 	"agentd/model"
@@ -179,4 +180,38 @@ func TestHintBeyondTheLimit(t *testing.T) {
 	if r.Status != "failed" || !strings.Contains(r.Error.Message, "it asks to wait 300s, longer than retry.max_delay (60s)") || r.Error.Hint == "" {
 		t.Errorf("%+v", r.Error)
 	}
+}
+
+// An open breaker leads to the next model at once; without one the run waits until
+// the breaker lets a call through.
+func TestOpenBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g guard.Guards
+		n, broken := 0, true
+		h := newHarness(t, nil)
+		ag := h.agents["test"]
+		ag.Settings.Retry = run.Retry{Max: 1, BaseMS: 1000, LimitMS: 60_000}
+		ag.Models[0].Provider = g.Provider("fake", modelFunc(func(context.Context, int, *model.Request) (*message.Message, error) {
+			if n++; broken {
+				return nil, &model.Error{Class: model.ClassOverloaded, Provider: "fake", Status: 529}
+			}
+			return say("back")
+		}), guard.Breaker{Failures: 2, Cooldown: 30 * time.Second}, 0)
+		backup := Model{ID: "b", Name: "b", Provider: modelFunc(func(context.Context, int, *model.Request) (*message.Message, error) { return say("backup") })}
+		primary := ag.Models[0]
+		ag.Models = []Model{primary, backup}
+		h.wait2(h.run("go")) // two failures open it
+		began := time.Now()
+		if r := h.wait2(h.run("go")); r.Output != "backup" || n != 2 || time.Since(began) > time.Second {
+			t.Errorf("%+v after %v and %d calls", r, time.Since(began), n)
+		}
+		ag.Models, broken = []Model{primary}, false
+		r := h.wait2(h.run("go"))
+		if d := time.Since(began).Round(time.Second); r.Output != "back" || n != 3 || d != 30*time.Second {
+			t.Errorf("%+v after %v and %d calls", r, d, n)
+		}
+		if got := kinds(h.events(r)); !strings.Contains(got, "model_retry") {
+			t.Error(got)
+		}
+	})
 }

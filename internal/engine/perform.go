@@ -20,8 +20,8 @@ import (
 
 var (
 	errLeaving = errors.New("agentd is stopping")
-	errIdle    = errors.New("nothing came from the model for too long")
-	errTotal   = errors.New("the model call took too long")
+	errIdle    = fault.New(fault.Timeout, "nothing came from the model for too long")
+	errTotal   = fault.New(fault.Timeout, "the model call took too long")
 	errStopped = errors.New("the run is ending")
 )
 

@@ -77,6 +77,8 @@ type Model struct {
 	Headers map[string]Secret `json:"headers,omitempty" example:"{X-Team: \"${TEAM}\"}"`
 	// Name of the output limit on the wire, for servers that know only one: `auto` takes what fits the address.
 	MaxTokensField string `json:"max_tokens_field,omitempty" default:"auto" enum:"auto,max_tokens,max_completion_tokens"`
+	// Calls of this provider at its address that run at the same time; further ones wait. Shared by all profiles that say the same. 0: no limit.
+	ConcurrencyLimit int `json:"concurrency_limit,omitempty" min:"0" example:"16"`
 }
 
 // Prompting is what the model is told.
