@@ -359,7 +359,8 @@ func denied(p *profile.Profile, name string) bool {
 func settings(p *profile.Profile) run.Settings {
 	s := run.Settings{MaxSteps: p.MaxSteps, MaxToolCalls: p.MaxToolCalls, MaxFailures: p.MaxFailuresPerRun,
 		MaxRunMS: int64(p.MaxRunTimeSeconds) * 1000, SkipRest: p.Steering == "skip_rest", AllAtOnce: p.QueueMode == "all",
-		FailOnToolError: p.OnToolFailure == "fail_run", Sequential: p.ToolExecution == "sequential", StepRetries: p.RetryFailedSteps}
+		FailOnToolError: p.OnToolFailure == "fail_run", Sequential: p.ToolExecution == "sequential", StepRetries: p.RetryFailedSteps,
+		MaxSameFailures: p.MaxSameFailures, MaxSameCalls: p.MaxSameCalls}
 	if p.Retry.Enabled {
 		s.Retry = run.Retry{Max: p.Retry.MaxRetries, BaseMS: p.Retry.BaseDelay.Std().Milliseconds(),
 			LimitMS: p.Retry.MaxDelay.Std().Milliseconds()}

@@ -215,3 +215,30 @@ func TestOpenBreaker(t *testing.T) {
 		}
 	})
 }
+
+// A model that repeats a failing call for ever is asked once more, without tools,
+// and the run ends with its text. The session goes on as if nothing had been said.
+func TestRepeatedFailuresEndWithText(t *testing.T) {
+	var asked []*model.Request
+	h := newHarness(t, func(_ context.Context, step int, req *model.Request) (*message.Message, error) {
+		asked = append(asked, req)
+		if req.ToolChoice == model.ToolChoiceNone {
+			return say("It can not be read.")
+		}
+		return say("", call(fmt.Sprint("c", len(asked)), "read", `{"path":"x"}`))
+	}, toolFunc{tool.Spec{Name: "read", Effect: tool.Read}, func(context.Context, tool.Call) (tool.Result, error) {
+		return tool.ErrorResult("no such file"), nil
+	}})
+	h.agents["test"].Settings.MaxSameFailures = 3
+	r := h.wait(h.run("go"))
+	if r.Status != "completed" || r.StopReason != "repeated_failures" || r.Output != "It can not be read." || len(asked) != 4 {
+		t.Fatalf("%+v after %d calls", r, len(asked))
+	}
+	last := asked[3].Messages
+	if m := last[len(last)-1]; m.Role != message.RoleUser || !strings.Contains(m.Text(), "has failed several times in a row") || len(asked[3].Tools) == 0 {
+		t.Errorf("%+v", m)
+	}
+	if got := h.transcript(r.SessionID); strings.Contains(got, "in a row") || !strings.Contains(got, "It can not be read.") {
+		t.Error(got)
+	}
+}

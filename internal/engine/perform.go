@@ -120,9 +120,17 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	d.spec.Overrides.options(&options, d.state.TurnSteps > 1)
 	m.defaults(&options)
 	msgs := d.conv.messages
+	msgs = msgs[:len(msgs):len(msgs)]
+	scratch := d.scratch(eff.Index)
+	if eff.Closing != "" {
+		// Asked beside the conversation: nothing of it is stored, here or in
+		// the adapter's memory of what it has encoded.
+		options.ToolChoice, scratch = model.ToolChoiceNone, nil
+		msgs = append(msgs, message.User(closing(eff.Closing)))
+	}
 	req := prompt.Build(&prompt.Parts{
-		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
-		Options: options, Session: d.row.SessionID, Scratch: d.scratch(eff.Index),
+		Model: m.ID, System: d.system(), Messages: msgs, Tools: d.tools.set.Specs(),
+		Options: options, Session: d.row.SessionID, Scratch: scratch,
 	})
 	ctx, cancel, settle := d.effect("model")
 	idle, total := d.agent.ModelIdle, d.agent.ModelTotal

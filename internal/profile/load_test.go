@@ -107,6 +107,8 @@ max_tool_calls: 2
 max_run_time_seconds: 3
 model_idle_timeout_seconds: 4
 model_total_timeout_seconds: 5
+max_same_failures: 7
+max_same_calls: 8
 tool_timeout_seconds: 5
 max_cost_usd: 1.5
 max_failures_per_run: 6

@@ -169,6 +169,10 @@ type Budgets struct {
 	MaxCostUSD message.Money `json:"max_cost_usd,omitempty" min:"0" example:"1.50"`
 	// Failed tool calls of one run.
 	MaxFailuresPerRun int `json:"max_failures_per_run,omitempty" min:"0" example:"10"`
+	// How often in a row the same call, with the same arguments, may fail. Then the model is asked for an answer without tools. 0: no limit.
+	MaxSameFailures int `json:"max_same_failures" default:"3" min:"0"`
+	// How often in a row the same call, with the same arguments, may have the same result; for agents that watch something, raise it. 0: no limit.
+	MaxSameCalls int `json:"max_same_calls" default:"5" min:"0"`
 	// How much may be used in a time.
 	RateLimits RateLimits `json:"rate_limits,omitzero" example:"{per_user: {requests_per_minute: 20}}"`
 }

@@ -37,6 +37,7 @@ type checker struct {
 	batch    []string // calls of the last committed reply, in source order
 	reply    string   // its entry
 	cut      bool     // it was cut by its length
+	closing  bool     // it was asked for without tools
 	verdicts map[string]Verdict
 	results  map[string]string // call → entry of its result
 	started  map[string]bool   // once calls that started and nobody vouched for

@@ -39,6 +39,7 @@ func (c *checker) write(before State, in Input, w Write) {
 	case AppendMessage:
 		c.entry(w.Entry, w.Parent)
 		if w.Message.Role == message.RoleAssistant {
+			c.closing = before.Closing != ""
 			c.newReply(w)
 		} else {
 			c.newResult(w)
@@ -128,7 +129,7 @@ func (c *checker) consume(before State, in Input, id string) {
 			c.fail(9, "follow-up %s is taken while %v is queued", id, c.steering)
 		}
 		c.followUps = c.followUps[1:]
-		if done, ok := in.(ModelDone); ok && len(done.Message.ToolCalls()) > 0 {
+		if done, ok := in.(ModelDone); ok && len(done.Message.ToolCalls()) > 0 && before.Closing == "" {
 			c.fail(9, "follow-up %s is taken while tools are to run", id)
 		}
 	default:

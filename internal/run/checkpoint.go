@@ -53,6 +53,7 @@ func (m *machine) drain(queue *[]string) bool {
 		*queue = nil
 	}
 	m.State.TurnSteps = 0
+	m.State.Streaks, m.State.Closing = nil, "" // whoever writes knows something new
 	return true
 }
 

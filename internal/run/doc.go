@@ -41,4 +41,6 @@
 //     itself or by the runs below it.
 //  15. What people are asked below a run is told as it is, each interrupt once,
 //     and its end once.
+//  16. The reply to a model call that closes a turn is the turn's last, and none of
+//     its calls runs.
 package run

@@ -29,6 +29,8 @@ type CallModel struct {
 	Attempt int    `json:"attempt"`
 	Index   int    `json:"index,omitempty"`
 	Entry   string `json:"entry"`
+	// Closing: the model is to close its answer, without tools, for this reason.
+	Closing string `json:"closing,omitempty"`
 }
 
 // Judge asks for the verdict on a call → Verdict.

@@ -9,7 +9,7 @@ func (m *machine) callModel() {
 	s := &m.State
 	s.Phase = PhaseModel
 	s.Model.RetryAt = 0
-	m.do(CallModel{Step: s.Step, Attempt: s.Model.Attempt, Index: s.Model.Index, Entry: s.Model.Entry})
+	m.do(CallModel{Step: s.Step, Attempt: s.Model.Attempt, Index: s.Model.Index, Entry: s.Model.Entry, Closing: s.Closing})
 }
 
 // modelDone settles a reply. The order of the cases is the order of
@@ -41,6 +41,9 @@ func (m *machine) modelDone(in ModelDone) error {
 		if reply.StopReason == message.StopLength {
 			reason = "length"
 		}
+		if s.Closing != "" {
+			reason = s.Closing
+		}
 		if text := reply.Text(); text != "" && len(s.Steering) == 0 {
 			m.tell(event.FinalText, &event.Text{Text: text, EntryID: entry})
 		}
@@ -52,6 +55,10 @@ func (m *machine) modelDone(in ModelDone) error {
 	// The step ends with its tools, but what the reply used is known now and
 	// must not wait for a person.
 	m.stepCompleted(&reply, entry)
+	if s.Closing != "" {
+		m.closed(&reply, entry)
+		return nil
+	}
 	if reply.StopReason == message.StopLength {
 		// The arguments may be cut: running them would do something that
 		// nobody asked for.

@@ -15,7 +15,7 @@ import (
 //
 //	start [prompt=ID,ID] [SETTING[=N]]…    models max_steps max_tool_calls max_failures max_run
 //	                                       retry=MAX,BASE,LIMIT autonomous skip_rest all
-//	                                       fail_on_tool_error sequential step_retries=N
+//	                                       fail_on_tool_error sequential step_retries=N same_failures=N same_calls=N
 //	                                       routing=STRATEGY facts=PRICE/LATENCY,…
 //	reply ["text"] [ID:TOOL]… [stop=length]     an empty ID is written as :TOOL
 //	fail CLASS [after=MS] ["partial text"] [ID:TOOL]…
@@ -204,6 +204,7 @@ func (p *player) start(at At, w words) Input {
 		s.Retry = Retry{Max: p.number(parts[0]), BaseMS: int64(p.number(parts[1])), LimitMS: int64(p.number(parts[2]))}
 	}
 	s.StepRetries = p.number(w.named["step_retries"])
+	s.MaxSameFailures, s.MaxSameCalls = p.number(w.named["same_failures"]), p.number(w.named["same_calls"])
 	if len(w.args) > 0 {
 		p.t.Fatalf("unknown settings %v", w.args)
 	}
@@ -320,7 +321,7 @@ func showEffect(e Effect) string {
 	var s show
 	switch e := e.(type) {
 	case CallModel:
-		s.add("step", e.Step).add("attempt", e.Attempt).add("model", e.Index).add("entry", e.Entry)
+		s.add("step", e.Step).add("attempt", e.Attempt).add("model", e.Index).add("entry", e.Entry).add("closing", e.Closing)
 	case Judge:
 		s.add("call", e.CallID)
 	case CallTool:

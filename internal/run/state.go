@@ -76,6 +76,11 @@ type Settings struct {
 	// model calls failed on every model, from the first model on, and one with
 	// a failed tool call under FailOnToolError, by telling the model.
 	StepRetries int `json:"step_retries,omitempty"`
+	// MaxSameFailures and MaxSameCalls are how often in a row, from step to step,
+	// a call may fail, or have the same result, with the same arguments. Then the
+	// model is asked once more, without tools, to close its answer.
+	MaxSameFailures int `json:"max_same_failures,omitempty"`
+	MaxSameCalls    int `json:"max_same_calls,omitempty"`
 }
 
 // Retry says how failed model calls are tried again.
@@ -108,6 +113,14 @@ type State struct {
 	Failures  int `json:"failures,omitempty"`
 	Children  int `json:"children,omitempty"`
 	Asked     int `json:"asked,omitempty"`
+
+	// FailedSteps counts steps in a row with a failed tool, under StepRetries.
+	FailedSteps int `json:"failed_steps,omitempty"`
+	// Streaks are the calls of the last step, and how often they were repeated.
+	Streaks []Streak `json:"streaks,omitempty"`
+	// Closing is why the model call of this step is the turn's last, without
+	// tools; it becomes the stop reason.
+	Closing string `json:"closing,omitempty"`
 
 	Usage message.Usage `json:"usage"`
 
@@ -193,6 +206,12 @@ type Call struct {
 	AmendedBy string `json:"amended_by,omitempty"`
 	Terminate bool   `json:"terminate,omitempty"`
 	IsError   bool   `json:"is_error,omitempty"`
+	// Failed: it ran and ended in an error.
+	Failed bool `json:"failed,omitempty"`
+	// Sig and Out are fingerprints of the call and of its result, where streaks
+	// are limited. A call without Sig is part of none.
+	Sig string `json:"sig,omitempty"`
+	Out string `json:"out,omitempty"`
 }
 
 // AwaitsChild is whether the call is a child run under way.
@@ -283,6 +302,7 @@ func (s *State) clone() State {
 	c.Calls = slices.Clone(s.Calls)
 	c.Steering = slices.Clone(s.Steering)
 	c.FollowUps = slices.Clone(s.FollowUps)
+	c.Streaks = slices.Clone(s.Streaks)
 	c.Trail = slices.Clone(s.Trail)
 	return c
 }

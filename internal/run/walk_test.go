@@ -60,6 +60,7 @@ func (w *walk) randomSettings() Settings {
 		Autonomous: w.flag(), Models: pick(1, 2, 3), MaxSteps: pick(0, 0, 0, 1, 2, 5), MaxToolCalls: pick(0, 0, 0, 1, 3, 8),
 		MaxFailures: pick(0, 0, 0, 1, 4), MaxRunMS: int64(pick(0, 0, 0, 500, 5000)), SkipRest: w.flag(), AllAtOnce: w.flag(),
 		FailOnToolError: w.src.intn(5) == 4, Sequential: w.flag(), StepRetries: pick(0, 0, 1),
+		MaxSameFailures: pick(0, 1, 2), MaxSameCalls: pick(0, 0, 2, 1),
 		Retry: Retry{Max: pick(0, 1, 3), BaseMS: int64(pick(0, 100, 2000)), LimitMS: int64(pick(0, 300, 8000))},
 	}
 }
@@ -338,7 +339,7 @@ func TestRandomWalk(t *testing.T) {
 	}
 	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused", "paused on a child",
 		"end stop", "end length", "end cancelled", "end max_steps", "end max_tool_calls", "end max_failures_per_run", "end max_run_time",
-		"end tool_failed", "end profile_gone", "end model_error", "end context_overflow", "end terminated_by_tool", "end " + StopClientTools} {
+		"end tool_failed", "end profile_gone", "end model_error", "end context_overflow", "end terminated_by_tool", "end " + StopRepeatedFailures, "end " + StopRepeatedCalls, "end " + StopClientTools} {
 		if met[want] < 3 {
 			t.Errorf("%d walks met %q", met[want], want)
 		}
