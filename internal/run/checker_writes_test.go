@@ -44,6 +44,12 @@ func (c *checker) write(before State, in Input, w Write) {
 		} else {
 			c.newResult(w)
 		}
+	case RollBack:
+		c.entry(w.Entry, w.Parent)
+		if !c.rollsBack || w.Parent != c.base || !c.s.Status.Ended() || c.rollback != "" || w.Entry != c.s.Leaf {
+			c.fail(17, "%+v; the session stood at %q", w, c.base)
+		}
+		c.rollback = w.Entry
 	case ReturnQueued:
 		if !slices.Equal(w.Inputs, slices.Concat(c.steering, c.followUps)) {
 			c.fail(9, "%v was handed back, queued are %v and %v", w.Inputs, c.steering, c.followUps)

@@ -85,6 +85,7 @@ func (m *machine) finish(status Status, reason string, e *event.Error) {
 		m.write(ReturnQueued{Inputs: back})
 	}
 	s.Steering, s.FollowUps = nil, nil
+	m.rollBack()
 	usage := s.Usage
 	ended := &event.Ended{StopReason: reason, Usage: &usage, Error: e, Steps: s.Step, ToolCalls: s.ToolCalls}
 	switch status {

@@ -122,6 +122,10 @@ type AppendQueued struct {
 	Input         string
 }
 
+// RollBack writes an entry that takes what the run wrote off the session's path:
+// its parent is where the session stood before the run. Nothing is deleted.
+type RollBack struct{ Entry, Parent string }
+
 // ReturnQueued hands queued inputs back that the run will never take.
 type ReturnQueued struct{ Inputs []string }
 
@@ -138,6 +142,7 @@ type CloseInterrupt struct{ ID, Reason string }
 
 func (AppendMessage) writeKind() string  { return "AppendMessage" }
 func (AppendQueued) writeKind() string   { return "AppendQueued" }
+func (RollBack) writeKind() string       { return "RollBack" }
 func (ReturnQueued) writeKind() string   { return "ReturnQueued" }
 func (OpenInterrupt) writeKind() string  { return "OpenInterrupt" }
 func (CloseInterrupt) writeKind() string { return "CloseInterrupt" }

@@ -173,6 +173,9 @@ type Compacted struct {
 type CancelRequested struct {
 	At
 	Reason string `json:"reason"`
+	// Rollback: what the run has written is taken off the session's path when it
+	// ends. A run that is stopping takes this in, too.
+	Rollback bool `json:"rollback,omitempty"`
 }
 
 // Aborted ends a run that can not go on, from outside the machine: its profile is

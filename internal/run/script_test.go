@@ -23,7 +23,7 @@ import (
 //	done CALL [error] [terminate] ["text"]
 //	waits CALL [paused] [INTERRUPT]… [closed=INTERRUPT]   what is open below a child run
 //	answer INTERRUPT DECISION [amended] ["text"]
-//	steer ID · follow ID · timer ID · compacted [error] · cancel ["reason"] · abort · crash
+//	steer ID · follow ID · timer ID · compacted [error] · cancel [rollback] ["reason"] · abort · crash
 //	tick MS                                lets time pass; no input
 type player struct {
 	*checker
@@ -178,7 +178,7 @@ func (p *player) input(verb string, w words) Input {
 		}
 		return c
 	case "cancel":
-		return CancelRequested{at, w.text}
+		return CancelRequested{at, w.text, w.flag("rollback")}
 	case "abort":
 		return Aborted{at, "profile_gone", "the profile is gone", ""}
 	case "resume":
@@ -307,6 +307,8 @@ func showWrite(w Write) string {
 			s += " " + b.ID + ":" + b.Name
 		}
 		return s
+	case RollBack:
+		return fmt.Sprintf("entry %s after %q: roll back", w.Entry, w.Parent)
 	case ReturnQueued:
 		return fmt.Sprintf("hand back %v", w.Inputs)
 	case OpenInterrupt:

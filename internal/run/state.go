@@ -104,6 +104,9 @@ type State struct {
 	Entries   int    `json:"entries,omitempty"`
 	// Leaf is the tip of the session's path as far as it has no gap.
 	Leaf string `json:"leaf,omitempty"`
+	// Start is where the session stood when the run started; nil in runs that
+	// started before this was kept, which can not be rolled back.
+	Start *string `json:"start,omitempty"`
 
 	// Step counts model calls (retries not counted), TurnSteps those since
 	// the last user message.
@@ -134,6 +137,8 @@ type State struct {
 
 	// Cancel is why a cancel was requested; empty if none was.
 	Cancel string `json:"cancel,omitempty"`
+	// Rollback is whether the run leaves the session where it started.
+	Rollback bool `json:"rollback,omitempty"`
 	// Deadline is when the run must have ended, Unix milliseconds; 0: never.
 	// While paused, and once the run has ended, Remaining holds the time left
 	// instead.

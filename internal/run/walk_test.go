@@ -275,7 +275,7 @@ func (w *walk) move() {
 			w.crash(w.now)
 		}
 	case choice == 28 && w.src.intn(3) == 0:
-		w.try(CancelRequested{w.at(), "enough"})
+		w.try(CancelRequested{At: w.at(), Reason: "enough", Rollback: w.src.intn(2) == 1})
 	case choice == 29 && w.src.intn(8) == 7:
 		w.try(Aborted{w.at(), "profile_gone", "the profile is gone", "put it back"})
 	default:
@@ -303,7 +303,7 @@ func (w *walk) finish() {
 			w.now = max(w.now, w.s.Model.RetryAt)
 			w.try(TimerFired{w.at(), TimerRetry})
 		case !cancelled:
-			cancelled = w.try(CancelRequested{w.at(), "enough"})
+			cancelled = w.try(CancelRequested{At: w.at(), Reason: "enough", Rollback: w.src.intn(2) == 1})
 		default:
 			w.fail(4, "nothing is left to do and the run has not ended")
 		}

@@ -229,7 +229,7 @@ func TestBadRequests(t *testing.T) {
 		{"image without data", "POST", "/runs", `{"input":[{"type":"image","mimeType":"image/png"}]}`, "input", "base64"},
 		{"image of another type", "POST", "/runs", `{"input":[{"type":"image","data":"AAAA","mimeType":"text/html"}]}`, "input[0].mimeType", "image type"},
 		{"mode", "POST", "/runs", `{"input":"x","mode":"batch"}`, "mode", "batch"},
-		{"when_busy", "POST", "/runs", `{"input":"x","when_busy":"rollback"}`, "when_busy", "rollback"},
+		{"when_busy", "POST", "/runs", `{"input":"x","when_busy":"later"}`, "when_busy", "later"},
 		{"metadata", "POST", "/runs", `{"input":"x","metadata":[1]}`, "metadata", "object"},
 		{"references", "POST", "/runs", `{"input":"x","references":"y"}`, "references", "must be a list"},
 		{"steer nothing", "POST", "/runs/r1/steer", `{}`, "input", "missing"},
