@@ -15,6 +15,7 @@ import (
 
 	"agentd/fault"
 	"agentd/internal/engine"
+	"agentd/internal/guard"
 	"agentd/internal/mcp"
 	"agentd/internal/policy"
 	"agentd/internal/profile"
@@ -44,6 +45,8 @@ type agents struct {
 	workspace *workspace.Workspace
 	extra     []tool.Tool
 	servers   *mcp.Manager
+
+	guards guard.Guards
 
 	mu        sync.Mutex
 	providers map[string]model.Provider // by profile and position
@@ -146,6 +149,8 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 		AskUser: slices.Contains(p.Tools.Builtin, engine.AskUserQuestion) && !denied(p, engine.AskUserQuestion),
 		Rules:   rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart, IgnoreIdempotencyKeys: !p.IdempotencyKeys,
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
+		ModelTotal:  time.Duration(p.ModelTotalTimeoutSeconds) * time.Second,
+		Routing:     p.RoutingStrategy,
 		ToolTimeout: time.Duration(p.ToolTimeoutSeconds) * time.Second,
 		Options: prompt.Options{MaxTokens: p.MaxOutputTokens, Temperature: p.Temperature, TopP: p.TopP,
 			Thinking: model.ThinkingLevel(p.Thinking), SingleToolCall: !p.ParallelToolCalls, JSON: p.OutputStyle == "json"},
@@ -224,11 +229,21 @@ func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 		if err != nil {
 			return nil, err
 		}
+		pr = a.guardProvider(p, m, pr)
 		info := a.catalogue.Lookup(m.Provider, m.Model)
 		maxTokens, thinking := modelDefaults(&info)
-		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, MaxTokens: maxTokens, Thinking: thinking})
+		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, MaxTokens: maxTokens, Thinking: thinking, Price: typicalPrice(&info)})
 	}
 	return out, nil
+}
+
+// typicalPrice is what choices between models compare: agents read far more than
+// they write. 0 if the price is not known; a model that costs nothing is the cheapest.
+func typicalPrice(info *model.Info) int64 {
+	if !info.Priced() {
+		return 0
+	}
+	return max(1, int64(4*info.Price.Input+info.Price.Output)/5)
 }
 
 // replyTokens is how long a reply of a known model may be if nobody says how long.
@@ -334,6 +349,7 @@ func (a *agents) tools(ctx context.Context, p *profile.Profile) (set tool.Set, u
 	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool {
 		return slices.ContainsFunc(mcp.Names(t), func(name string) bool { return denied(p, name) })
 	})
+	a.guardTools(p, tools)
 	set, err = tool.NewSet(tools...)
 	return set, unreachable, err
 }
@@ -359,7 +375,8 @@ func denied(p *profile.Profile, name string) bool {
 func settings(p *profile.Profile) run.Settings {
 	s := run.Settings{MaxSteps: p.MaxSteps, MaxToolCalls: p.MaxToolCalls, MaxFailures: p.MaxFailuresPerRun,
 		MaxRunMS: int64(p.MaxRunTimeSeconds) * 1000, SkipRest: p.Steering == "skip_rest", AllAtOnce: p.QueueMode == "all",
-		FailOnToolError: p.OnToolFailure == "fail_run", Sequential: p.ToolExecution == "sequential"}
+		FailOnToolError: p.OnToolFailure == "fail_run", Sequential: p.ToolExecution == "sequential", StepRetries: p.RetryFailedSteps,
+		MaxSameFailures: p.MaxSameFailures, MaxSameCalls: p.MaxSameCalls}
 	if p.Retry.Enabled {
 		s.Retry = run.Retry{Max: p.Retry.MaxRetries, BaseMS: p.Retry.BaseDelay.Std().Milliseconds(),
 			LimitMS: p.Retry.MaxDelay.Std().Milliseconds()}

@@ -125,7 +125,7 @@ type StartRequest struct {
 	// Mode is interactive (also "") or autonomous.
 	Mode string `json:"mode,omitempty"`
 	// WhenBusy says what to do if the session has an active run: enqueue
-	// (also ""), reject, steer or interrupt.
+	// (also ""), reject, steer, interrupt or rollback.
 	WhenBusy string `json:"when_busy,omitempty"`
 	// Context is free-form data that the prompt shows to the model.
 	Context json.RawMessage `json:"context,omitempty"`

@@ -28,6 +28,7 @@ const (
 	ClassNotFound    Class = "model_not_found" // no such model
 	ClassRefused     Class = "refused"         // the provider's safety system refused
 	ClassCancelled   Class = "cancelled"       // the caller's context ended
+	ClassOpen        Class = "circuit_open"    // not sent: it failed too often lately, RetryAfter says for how long
 )
 
 // Retryable reports whether the same request may succeed later.

@@ -25,6 +25,7 @@ const (
 	Reject    WhenBusy = "reject"    // fail with kind conflict
 	Steer     WhenBusy = "steer"     // hand the input to the active run instead
 	Interrupt WhenBusy = "interrupt" // cancel the active run, then run
+	Rollback  WhenBusy = "rollback"  // the same, and leave out of the conversation what it wrote
 )
 
 // StartRequest starts a run.

@@ -336,6 +336,10 @@ func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
 		}
 		d.entry(tx, w.Entry, w.Parent, m, now)
 		tx.DropInputs = append(tx.DropInputs, store.InputRef{RunID: d.ref.ID, ID: w.Input})
+	case run.RollBack:
+		body, _ := json.Marshal(map[string]string{"reason": d.state.Cancel})
+		tx.Entries = append(tx.Entries, &store.Entry{SessionID: d.row.SessionID, ID: w.Entry, Parent: w.Parent, Kind: session.KindRollback,
+			RunID: d.ref.ID, Created: now, Body: body})
 	case run.ReturnQueued:
 		for _, id := range w.Inputs {
 			tx.DropInputs = append(tx.DropInputs, store.InputRef{RunID: d.ref.ID, ID: id})

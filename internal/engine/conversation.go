@@ -374,5 +374,6 @@ func (d *driver) started() run.Input {
 	settings.Models = len(d.agent.Models)
 	d.spec.Overrides.narrow(&settings)
 	leaf := d.conv.tip
-	return run.Started{At: d.at(), Settings: settings, EntryBase: entryBase(d.spec.EntryBase, leaf), Leaf: leaf, Prompt: d.spec.Prompt}
+	return run.Started{At: d.at(), Settings: settings, EntryBase: entryBase(d.spec.EntryBase, leaf), Leaf: leaf, Prompt: d.spec.Prompt,
+		Routing: d.agent.Routing, Facts: d.facts()}
 }

@@ -64,6 +64,11 @@ type Agent struct {
 	Rules    policy.Rules
 	// ModelIdle ends a model call from which nothing came for so long.
 	ModelIdle time.Duration
+	// ModelTotal ends a model call that took so long, whatever came from it.
+	// Nothing pauses it. 0: no limit.
+	ModelTotal time.Duration
+	// Routing is how runs choose among Models: one of the strategies of [run.Order].
+	Routing string
 	// ToolTimeout bounds calls of tools without a timeout of their own.
 	ToolTimeout time.Duration
 	// IgnoreIdempotencyKeys makes every request a run of its own.
@@ -100,6 +105,10 @@ type Model struct {
 	// the request says anything. Zero leaves it to the provider.
 	MaxTokens int
 	Thinking  model.ThinkingLevel
+	// Price is what a million tokens cost of which four fifths are read and one
+	// is written, in the unit of [message.Money]; 0: nobody knows. It is for
+	// choosing among models, not for bills.
+	Price int64
 }
 
 // thinkingRoom is how many tokens a reply must be allowed for a model to think
@@ -186,7 +195,9 @@ type Engine struct {
 	closed  bool
 	slots   slots
 	workers workers
-	page    int // replayPage, or less in tests
+	// speed is how fast models answered lately.
+	speed latencies
+	page  int // replayPage, or less in tests
 	// broken is why the store does not take commits, or nil.
 	broken atomic.Pointer[error]
 }
@@ -457,6 +468,9 @@ func failure(err *model.Error) run.ModelFailed {
 		f.Class = run.FailOverflow
 	case err.Class.Retryable():
 		f.Class = run.FailRetryable
+	case err.Class == model.ClassQuota, err.Class == model.ClassOpen:
+		// Another model may answer; asking this one again is of no use.
+		f.Class = run.FailUnavailable
 	}
 	switch err.Class {
 	case model.ClassAuth:

@@ -20,7 +20,8 @@ import (
 
 var (
 	errLeaving = errors.New("agentd is stopping")
-	errIdle    = errors.New("nothing came from the model for too long")
+	errIdle    = fault.New(fault.Timeout, "nothing came from the model for too long")
+	errTotal   = fault.New(fault.Timeout, "the model call took too long")
 	errStopped = errors.New("the run is ending")
 )
 
@@ -119,16 +120,24 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	d.spec.Overrides.options(&options, d.state.TurnSteps > 1)
 	m.defaults(&options)
 	msgs := d.conv.messages
+	msgs = msgs[:len(msgs):len(msgs)]
+	scratch := d.scratch(eff.Index)
+	if eff.Closing != "" {
+		// Asked beside the conversation: nothing of it is stored, here or in
+		// the adapter's memory of what it has encoded.
+		options.ToolChoice, scratch = model.ToolChoiceNone, nil
+		msgs = append(msgs, message.User(closing(eff.Closing)))
+	}
 	req := prompt.Build(&prompt.Parts{
-		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
-		Options: options, Session: d.row.SessionID, Scratch: d.scratch(eff.Index),
+		Model: m.ID, System: d.system(), Messages: msgs, Tools: d.tools.set.Specs(),
+		Options: options, Session: d.row.SessionID, Scratch: scratch,
 	})
 	ctx, cancel, settle := d.effect("model")
-	idle := d.agent.ModelIdle
+	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
 	return func() {
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
-			g := &generation{d: d, m: m, step: eff.Step, idle: idle}
+			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total}
 			var err error
 			if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
 				failed := failure(model.AsError(ctx, m.Name, req.Model, err))
@@ -153,6 +162,7 @@ type generation struct {
 	m       Model
 	step    int
 	idle    time.Duration
+	total   time.Duration
 	partial *message.Message
 }
 
@@ -163,7 +173,15 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 		watchdog = time.AfterFunc(g.idle, func() { cancel(errIdle) })
 		defer watchdog.Stop()
 	}
+	if g.total > 0 {
+		defer time.AfterFunc(g.total, func() { cancel(errTotal) }).Stop()
+	}
+	began, first := time.Now(), true
 	emit := func(ev model.StreamEvent) {
+		if first {
+			first = false
+			d.e.speed.measured(g.m.Name, time.Since(began), began)
+		}
 		if watchdog != nil {
 			watchdog.Reset(g.idle)
 		}
@@ -178,7 +196,11 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 		err = &model.Error{Class: model.ClassMalformed, Provider: g.m.Name, Model: req.Model, Message: "the adapter gave neither a reply nor an error"}
 	}
 	if err != nil {
-		return g.failed(ctx, req, err, g.partial)
+		in := g.failed(ctx, req, err, g.partial)
+		if f, ok := in.(run.ModelFailed); ok && (f.Class == run.FailRetryable || f.Class == run.FailUnavailable) {
+			d.e.speed.failed(g.m.Name, began)
+		}
+		return in
 	}
 	if msg.Timestamp == 0 {
 		msg.Timestamp = d.e.now()
@@ -203,6 +225,10 @@ func (g *generation) failed(ctx context.Context, req *model.Request, err error, 
 	if cause := context.Cause(ctx); errors.Is(cause, errIdle) {
 		merr = &model.Error{Class: model.ClassTimeout, Provider: g.m.Name, Model: req.Model, Err: errIdle,
 			Message: fmt.Sprintf("nothing came for %s", g.idle)}
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, errTotal) {
+		merr = &model.Error{Class: model.ClassTimeout, Provider: g.m.Name, Model: req.Model, Err: errTotal,
+			Message: fmt.Sprintf("the call took longer than %s", g.total)}
 	}
 	failed := failure(merr)
 	failed.At = g.d.at()

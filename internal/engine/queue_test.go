@@ -399,7 +399,6 @@ func TestStartRefusesNonsense(t *testing.T) {
 		{StartRequest{}, fault.Invalid, "input"},
 		{StartRequest{Input: blocks("x"), Mode: "fast"}, fault.Invalid, "mode"},
 		{StartRequest{Input: blocks("x"), WhenBusy: "hope"}, fault.Invalid, "when_busy"},
-		{StartRequest{Input: blocks("x"), WhenBusy: "rollback"}, fault.Unsupported, "when_busy"},
 		{StartRequest{Input: blocks("x"), Context: []byte("{")}, fault.Invalid, "context"},
 		{StartRequest{Input: []message.Block{{Type: "noise"}}}, fault.Invalid, "input[0]"},
 		{StartRequest{Input: blocks("x"), Profile: "nobody"}, fault.NotFound, ""},

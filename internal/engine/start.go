@@ -117,7 +117,7 @@ func busy(runID string) error {
 		return &fault.Error{Kind: fault.Conflict, Field: "session_id", Err: errors.New("the session is being changed or deleted"), Hint: "Try again."}
 	}
 	return &fault.Error{Kind: fault.Conflict, Field: "session_id", Err: fmt.Errorf("the session is busy with run %s", runID),
-		Hint: "Wait for it, cancel it, or start with when_busy: enqueue, steer or interrupt."}
+		Hint: "Wait for it, cancel it, or start with when_busy: enqueue, steer, interrupt or rollback."}
 }
 
 func (req *StartRequest) validate() error {
@@ -152,11 +152,9 @@ func (req *StartRequest) validate() error {
 		}
 	}
 	switch req.WhenBusy {
-	case "", Enqueue, Reject, Steer, Interrupt:
-	case "rollback":
-		return &fault.Error{Kind: fault.Unsupported, Field: "when_busy", Err: errors.New("rollback is not available yet"), Hint: "Use reject, enqueue, steer or interrupt."}
+	case "", Enqueue, Reject, Steer, Interrupt, Rollback:
 	default:
-		return bad("when_busy", "%q is not a choice: use reject, enqueue, steer or interrupt", req.WhenBusy)
+		return bad("when_busy", "%q is not a choice: use reject, enqueue, steer, interrupt or rollback", req.WhenBusy)
 	}
 	for name, raw := range map[string]json.RawMessage{"context": req.Context, "metadata": req.Metadata} {
 		if len(raw) > 0 && !json.Valid(raw) {
@@ -283,8 +281,13 @@ func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (*Run
 			return nil, err
 		}
 		// It ended meanwhile: a run of its own, then.
-	case Interrupt:
-		_, err := e.Cancel(ctx, ref, "interrupted by a new message")
+	case Interrupt, Rollback:
+		reason := "interrupted by a new message"
+		if req.WhenBusy == Rollback {
+			reason = "rolled back for a new message"
+		}
+		// One that has ended meanwhile stays as it is: it was not interrupted.
+		_, err := e.cancel(ctx, ref, run.CancelRequested{Reason: reason, Rollback: req.WhenBusy == Rollback})
 		if err != nil && fault.KindOf(err) != fault.Conflict && fault.KindOf(err) != fault.NotFound {
 			return nil, err
 		}
@@ -341,6 +344,13 @@ func ended(row *store.Run) error {
 // Cancel asks a run to stop and returns it as it is then. Cancelling a run that
 // is being cancelled is fine; one that ended is a conflict.
 func (e *Engine) Cancel(ctx context.Context, ref Ref, reason string) (*Run, error) {
+	if reason == "" {
+		reason = "cancelled"
+	}
+	return e.cancel(ctx, ref, run.CancelRequested{Reason: reason})
+}
+
+func (e *Engine) cancel(ctx context.Context, ref Ref, in run.CancelRequested) (*Run, error) {
 	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
 	if err != nil {
 		return nil, notFound("run", ref.ID, err)
@@ -351,10 +361,8 @@ func (e *Engine) Cancel(ctx context.Context, ref Ref, reason string) (*Run, erro
 		}
 		return nil, ended(row)
 	}
-	if reason == "" {
-		reason = "cancelled"
-	}
-	err = e.send(ctx, ref, run.CancelRequested{At: run.At{Now: e.now()}, Reason: reason}, nil)
+	in.At = run.At{Now: e.now()}
+	err = e.send(ctx, ref, in, nil)
 	if fault.KindOf(err) == fault.Conflict {
 		// It ended before the cancel reached it, by an earlier cancel or otherwise.
 		now, err2 := e.store.Run(ctx, ref.Tenant, ref.ID)

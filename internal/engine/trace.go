@@ -79,6 +79,7 @@ func appendEffect(b []byte, e run.Effect) ([]byte, error) {
 		o.Int("index", int64(e.Index))
 		o.Key("entry")
 		o.B = message.AppendString(o.B, e.Entry)
+		o.String("closing", e.Closing)
 	case run.Judge:
 		o.Key("call")
 		o.B = message.AppendString(o.B, e.CallID)

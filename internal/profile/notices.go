@@ -12,7 +12,6 @@ func inert() map[string]bool {
 		"retention_days": true, "pii_policy": true, // long-term memory
 		"log_level": true, "log_destinations": true, "log_payload_policy": true, "trace_enabled": true,
 		"metrics_enabled": true, "sampling_rate": true, // per-profile observability
-		"retry_failed_steps": true, "circuit_breakers": true, // reliability beyond retries of model calls
 		"max_context_tokens": true, "checkpoint_schema": true, // context and forms
 		"domain":                            true, // domain packs
 		"approval_policies.budget_exceeded": true,
@@ -21,9 +20,7 @@ func inert() map[string]bool {
 
 // inertValues lists values that are accepted and act like another one.
 func inertValues() map[string]map[string]string {
-	return map[string]map[string]string{
-		"routing_strategy": {"cost_aware": "fallback", "latency_aware": "fallback"},
-	}
+	return map[string]map[string]string{}
 }
 
 // notices reports what was given and does nothing yet.

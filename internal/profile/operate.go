@@ -66,13 +66,13 @@ type Retry struct {
 	MaxDelay Duration `json:"max_delay" default:"60s" min:"0s"`
 }
 
-// CircuitBreakers, by what they guard.
+// CircuitBreakers, by what they guard. Profiles that say the same share them.
 type CircuitBreakers struct {
-	// Each tool.
+	// Each tool. Results that are errors count.
 	Tool Breaker `json:"tool,omitzero"`
-	// Each MCP server.
+	// Each MCP server. What counts is that it can not be reached, breaks off or takes too long.
 	Server Breaker `json:"server,omitzero"`
-	// Each model provider.
+	// Each model provider at its address. An open one leads to the next model at once; without another the run waits, if `retry` allows it.
 	Provider Breaker `json:"provider,omitzero"`
 }
 
@@ -80,6 +80,6 @@ type CircuitBreakers struct {
 type Breaker struct {
 	// Failures in a row that open it; 0: no breaker.
 	Failures int `json:"failures,omitempty" min:"0" example:"5"`
-	// How long it stays open.
+	// How long it stays open. 0: thirty seconds. Then one call is let through to try.
 	Cooldown Duration `json:"cooldown,omitempty" min:"0s" example:"30s"`
 }

@@ -77,6 +77,8 @@ type Model struct {
 	Headers map[string]Secret `json:"headers,omitempty" example:"{X-Team: \"${TEAM}\"}"`
 	// Name of the output limit on the wire, for servers that know only one: `auto` takes what fits the address.
 	MaxTokensField string `json:"max_tokens_field,omitempty" default:"auto" enum:"auto,max_tokens,max_completion_tokens"`
+	// Calls of this provider at its address that run at the same time; further ones wait. Shared by all profiles that say the same. 0: no limit.
+	ConcurrencyLimit int `json:"concurrency_limit,omitempty" min:"0" example:"16"`
 }
 
 // Prompting is what the model is told.
@@ -159,12 +161,18 @@ type Budgets struct {
 	MaxRunTimeSeconds int `json:"max_run_time_seconds" default:"600" min:"0"`
 	// A model that sends nothing for so long has failed.
 	ModelIdleTimeoutSeconds int `json:"model_idle_timeout_seconds" default:"120" min:"1"`
+	// A model call that takes longer has failed, however much it sends. Nothing pauses this clock; retries start it anew.
+	ModelTotalTimeoutSeconds int `json:"model_total_timeout_seconds" default:"600" min:"1"`
 	// Time of one tool call. A tool's own limit comes first.
 	ToolTimeoutSeconds int `json:"tool_timeout_seconds" default:"120" min:"1"`
 	// Money that a run may cost, in US dollars.
 	MaxCostUSD message.Money `json:"max_cost_usd,omitempty" min:"0" example:"1.50"`
 	// Failed tool calls of one run.
 	MaxFailuresPerRun int `json:"max_failures_per_run,omitempty" min:"0" example:"10"`
+	// How often in a row the same call, with the same arguments, may fail. Then the model is asked for an answer without tools. 0: no limit.
+	MaxSameFailures int `json:"max_same_failures" default:"3" min:"0"`
+	// How often in a row the same call, with the same arguments, may have the same result; for agents that watch something, raise it. 0: no limit.
+	MaxSameCalls int `json:"max_same_calls" default:"5" min:"0"`
 	// How much may be used in a time.
 	RateLimits RateLimits `json:"rate_limits,omitzero" example:"{per_user: {requests_per_minute: 20}}"`
 }

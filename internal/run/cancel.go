@@ -9,6 +9,7 @@ func (m *machine) cancelRequested(in CancelRequested) error {
 	if s.Status.Ended() {
 		return m.illegal("the run has ended")
 	}
+	s.Rollback = s.Rollback || in.Rollback
 	if s.stopping() {
 		return nil // it is ending: once is enough
 	}
@@ -36,7 +37,11 @@ func (m *machine) stop(reason string) error {
 func (m *machine) end() {
 	s := &m.State
 	if s.Cancel != "" {
-		m.finish(Cancelled, "cancelled", nil)
+		reason := "cancelled"
+		if s.Rollback {
+			reason = StopRolledBack
+		}
+		m.finish(Cancelled, reason, nil)
 		return
 	}
 	m.finish(Failed, s.StopReason, m.failure())

@@ -30,6 +30,12 @@ func (c *checker) effect(before State, in Input, e Effect) {
 		if c.s.Model == nil || c.s.Model.Entry != e.Entry || c.s.Step != e.Step || c.s.Model.Index != e.Index || e.Index >= max(1, c.settings.Models) {
 			c.fail(6, "%+v is not the model call of the state", e)
 		}
+		if e.Closing != c.s.Closing {
+			c.fail(16, "%+v closes the turn for %q", e, c.s.Closing)
+		}
+		if _, done := in.(ModelDone); done && before.Closing != "" && len(before.Steering)+len(before.FollowUps) == 0 {
+			c.fail(16, "the last reply of a turn is followed by another call")
+		}
 		reserved(e.Entry)
 		if before.Step != c.s.Step {
 			c.compactions = map[string]bool{}
@@ -112,6 +118,9 @@ func (s *State) callIndex(id string) int {
 }
 
 func (c *checker) mayRun(id string) {
+	if c.closing {
+		c.fail(16, "call %s of a reply that was to close the turn", id)
+	}
 	if c.cut {
 		c.fail(7, "call %s of a reply that was cut", id)
 	}

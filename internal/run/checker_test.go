@@ -34,16 +34,19 @@ type checker struct {
 	base     string            // where the session stood
 	settings Settings
 
-	batch    []string // calls of the last committed reply, in source order
-	reply    string   // its entry
-	cut      bool     // it was cut by its length
-	verdicts map[string]Verdict
-	results  map[string]string // call → entry of its result
-	started  map[string]bool   // once calls that started and nobody vouched for
-	told     map[string]bool   // calls with a tool_started and no end of it
-	ended    map[string]bool   // calls with a tool_completed or tool_failed
-	keys     map[string]string // idempotency key → step and call
-	children map[string]string // call of a step → child
+	batch     []string // calls of the last committed reply, in source order
+	reply     string   // its entry
+	cut       bool     // it was cut by its length
+	closing   bool     // it was asked for without tools
+	rollback  string   // the entry that took the run off the path
+	rollsBack bool     // it was asked for
+	verdicts  map[string]Verdict
+	results   map[string]string // call → entry of its result
+	started   map[string]bool   // once calls that started and nobody vouched for
+	told      map[string]bool   // calls with a tool_started and no end of it
+	ended     map[string]bool   // calls with a tool_completed or tool_failed
+	keys      map[string]string // idempotency key → step and call
+	children  map[string]string // call of a step → child
 
 	steering, followUps []string
 	compactions         map[string]bool // compactions of the open reply
@@ -259,6 +262,8 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 		c.followUps = append(c.followUps, in.ID)
 	case TimerFired:
 		delete(c.timers, in.ID)
+	case CancelRequested:
+		c.rollsBack = c.rollsBack || in.Rollback
 	case Aborted:
 		clear(c.open) // nobody waits for them
 		clear(c.below)
@@ -436,6 +441,9 @@ func (c *checker) checkEnd(tr Transition) {
 	if len(c.steering)+len(c.followUps) > 0 {
 		c.fail(9, "lost at the end: %v, %v", c.steering, c.followUps)
 	}
+	if written := len(c.entries) > 0; c.rollsBack && written && c.s.Leaf != c.rollback {
+		c.fail(17, "the run was to be rolled back and left %v", c.entries)
+	}
 	if len(c.told) > 0 {
 		c.fail(5, "tools that started and were never told to end: %v", c.told)
 	}
@@ -456,7 +464,7 @@ func (c *checker) checkLeaf(before State) {
 		}
 		id = parent
 	}
-	if before.Status != Queued && before.Leaf != c.base && !path[before.Leaf] {
+	if before.Status != Queued && before.Leaf != c.base && !path[before.Leaf] && c.rollback == "" {
 		c.fail(12, "the leaf moved from %s to %s", before.Leaf, c.s.Leaf)
 	}
 }

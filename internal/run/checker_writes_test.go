@@ -39,10 +39,17 @@ func (c *checker) write(before State, in Input, w Write) {
 	case AppendMessage:
 		c.entry(w.Entry, w.Parent)
 		if w.Message.Role == message.RoleAssistant {
+			c.closing = before.Closing != ""
 			c.newReply(w)
 		} else {
 			c.newResult(w)
 		}
+	case RollBack:
+		c.entry(w.Entry, w.Parent)
+		if !c.rollsBack || w.Parent != c.base || !c.s.Status.Ended() || c.rollback != "" || w.Entry != c.s.Leaf {
+			c.fail(17, "%+v; the session stood at %q", w, c.base)
+		}
+		c.rollback = w.Entry
 	case ReturnQueued:
 		if !slices.Equal(w.Inputs, slices.Concat(c.steering, c.followUps)) {
 			c.fail(9, "%v was handed back, queued are %v and %v", w.Inputs, c.steering, c.followUps)
@@ -128,7 +135,7 @@ func (c *checker) consume(before State, in Input, id string) {
 			c.fail(9, "follow-up %s is taken while %v is queued", id, c.steering)
 		}
 		c.followUps = c.followUps[1:]
-		if done, ok := in.(ModelDone); ok && len(done.Message.ToolCalls()) > 0 {
+		if done, ok := in.(ModelDone); ok && len(done.Message.ToolCalls()) > 0 && before.Closing == "" {
 			c.fail(9, "follow-up %s is taken while tools are to run", id)
 		}
 	default:

@@ -27,7 +27,7 @@ func (m *machine) checkpoint() {
 	s.Calls = nil
 	// A session that was moved to a fallback model stays there: changing
 	// back and forth would break its prompt cache each time.
-	index := 0
+	index := s.Settings.first()
 	if s.Model != nil {
 		index = s.Model.Index
 	}
@@ -53,6 +53,7 @@ func (m *machine) drain(queue *[]string) bool {
 		*queue = nil
 	}
 	m.State.TurnSteps = 0
+	m.State.Streaks, m.State.Closing = nil, "" // whoever writes knows something new
 	return true
 }
 
@@ -84,6 +85,7 @@ func (m *machine) finish(status Status, reason string, e *event.Error) {
 		m.write(ReturnQueued{Inputs: back})
 	}
 	s.Steering, s.FollowUps = nil, nil
+	m.rollBack()
 	usage := s.Usage
 	ended := &event.Ended{StopReason: reason, Usage: &usage, Error: e, Steps: s.Step, ToolCalls: s.ToolCalls}
 	switch status {

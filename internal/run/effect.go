@@ -29,6 +29,8 @@ type CallModel struct {
 	Attempt int    `json:"attempt"`
 	Index   int    `json:"index,omitempty"`
 	Entry   string `json:"entry"`
+	// Closing: the model is to close its answer, without tools, for this reason.
+	Closing string `json:"closing,omitempty"`
 }
 
 // Judge asks for the verdict on a call → Verdict.
@@ -120,6 +122,10 @@ type AppendQueued struct {
 	Input         string
 }
 
+// RollBack writes an entry that takes what the run wrote off the session's path:
+// its parent is where the session stood before the run. Nothing is deleted.
+type RollBack struct{ Entry, Parent string }
+
 // ReturnQueued hands queued inputs back that the run will never take.
 type ReturnQueued struct{ Inputs []string }
 
@@ -136,6 +142,7 @@ type CloseInterrupt struct{ ID, Reason string }
 
 func (AppendMessage) writeKind() string  { return "AppendMessage" }
 func (AppendQueued) writeKind() string   { return "AppendQueued" }
+func (RollBack) writeKind() string       { return "RollBack" }
 func (ReturnQueued) writeKind() string   { return "ReturnQueued" }
 func (OpenInterrupt) writeKind() string  { return "OpenInterrupt" }
 func (CloseInterrupt) writeKind() string { return "CloseInterrupt" }

@@ -33,6 +33,10 @@ type Started struct {
 	Leaf string `json:"leaf,omitempty"`
 	// Prompt is the queued inputs that the run was started with.
 	Prompt []string `json:"prompt,omitempty"`
+	// Routing and Facts decide the order of the models, see [Order]. Without a
+	// strategy it is the order in which they are configured.
+	Routing string       `json:"routing,omitempty"`
+	Facts   []ModelFacts `json:"facts,omitempty"`
 }
 
 // ModelDone is a complete reply.
@@ -48,8 +52,11 @@ type FailureClass string
 const (
 	FailRetryable FailureClass = "retryable"
 	FailOverflow  FailureClass = "overflow"
-	FailFatal     FailureClass = "fatal"
-	FailCancelled FailureClass = "cancelled" // this process ended the call
+	// FailUnavailable: the model is not to be asked again for now. The next one
+	// takes over at once; without one the run waits, if it was told how long.
+	FailUnavailable FailureClass = "unavailable"
+	FailFatal       FailureClass = "fatal"
+	FailCancelled   FailureClass = "cancelled" // this process ended the call
 )
 
 // ModelFailed is a model call without a reply.
@@ -168,6 +175,9 @@ type Compacted struct {
 type CancelRequested struct {
 	At
 	Reason string `json:"reason"`
+	// Rollback: what the run has written is taken off the session's path when it
+	// ends. A run that is stopping takes this in, too.
+	Rollback bool `json:"rollback,omitempty"`
 }
 
 // Aborted ends a run that can not go on, from outside the machine: its profile is

@@ -9,7 +9,7 @@ func (m *machine) callModel() {
 	s := &m.State
 	s.Phase = PhaseModel
 	s.Model.RetryAt = 0
-	m.do(CallModel{Step: s.Step, Attempt: s.Model.Attempt, Index: s.Model.Index, Entry: s.Model.Entry})
+	m.do(CallModel{Step: s.Step, Attempt: s.Model.Attempt, Index: s.Model.Index, Entry: s.Model.Entry, Closing: s.Closing})
 }
 
 // modelDone settles a reply. The order of the cases is the order of
@@ -41,6 +41,9 @@ func (m *machine) modelDone(in ModelDone) error {
 		if reply.StopReason == message.StopLength {
 			reason = "length"
 		}
+		if s.Closing != "" {
+			reason = s.Closing
+		}
 		if text := reply.Text(); text != "" && len(s.Steering) == 0 {
 			m.tell(event.FinalText, &event.Text{Text: text, EntryID: entry})
 		}
@@ -52,6 +55,10 @@ func (m *machine) modelDone(in ModelDone) error {
 	// The step ends with its tools, but what the reply used is known now and
 	// must not wait for a person.
 	m.stepCompleted(&reply, entry)
+	if s.Closing != "" {
+		m.closed(&reply, entry)
+		return nil
+	}
 	if reply.StopReason == message.StopLength {
 		// The arguments may be cut: running them would do something that
 		// nobody asked for.
@@ -102,47 +109,11 @@ func (m *machine) modelFailed(in ModelFailed) error {
 		s.Model.Compacted, s.Model.CompactEntry = true, s.nextEntry()
 		s.Phase = PhaseCompact
 		m.compact()
-	case in.Class == FailRetryable && m.retry(in):
+	case (in.Class == FailRetryable || in.Class == FailUnavailable) && m.retry(in):
 	default:
-		m.finish(Failed, "model_error", &event.Error{Kind: in.Reason, Message: in.Error, Hint: in.Hint})
+		m.finish(Failed, "model_error", m.modelError(in))
 	}
 	return nil
-}
-
-// retry plans another attempt, on the same model while attempts are left, then
-// on the next one.
-func (m *machine) retry(in ModelFailed) bool {
-	s := &m.State
-	r := s.Settings.Retry
-	delay := in.RetryAfterMS
-	if delay == 0 {
-		delay = r.BaseMS << min(s.Model.Attempt-1, 20)
-		if r.LimitMS > 0 {
-			delay = min(delay, r.LimitMS)
-		}
-	}
-	// A provider that asks for more patience than the profile has is as good
-	// as one that is down.
-	tooLong := r.LimitMS > 0 && delay > r.LimitMS
-	told := &event.Retry{Class: in.Reason, Message: in.Error}
-	switch {
-	case s.Model.Attempt <= r.Max && !tooLong:
-		s.Model.Attempt++
-		s.Model.RetryAt = m.now + delay
-		s.Phase = PhaseRetry
-		told.Attempt, told.DelayMS = s.Model.Attempt, delay
-		m.tell(event.ModelRetry, told)
-		m.do(Sleep{ID: TimerRetry, Until: s.Model.RetryAt})
-	case s.Model.Index+1 < s.Settings.Models:
-		s.Model.Index++
-		s.Model.Attempt = 1
-		told.Attempt = 1
-		m.tell(event.ModelFallback, told)
-		m.callModel()
-	default:
-		return false
-	}
-	return true
 }
 
 func (m *machine) compact() {

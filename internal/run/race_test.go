@@ -27,6 +27,24 @@ func TestRaces(t *testing.T) {
 		{"cancel × ModelDone", "start prompt=u1", "cancel", `reply "bye"`,
 			`cancelled cancelled; bye`,
 			`refused "the run has ended"; completed stop; bye`},
+		{"rollback × ModelDone", "start prompt=u1", "cancel rollback", `reply "bye"`,
+			`cancelled rolled_back; bye, rolled back`,
+			`refused "the run has ended"; completed stop; bye`},
+		{"rollback × ToolDone", "start prompt=u1\nreply a:read\nallow a", "cancel rollback", `done a "file"`,
+			`cancelled rolled_back; calls, a: file, rolled back`,
+			`running/model; calls, a: file`},
+		{"rollback × Answered", "start prompt=u1\nreply a:pay\nask a", "cancel rollback", "answer r1.i1 approve",
+			`refused "interrupt \"r1.i1\" is not open"; cancelled rolled_back; calls, a: Not executed: cancelled, rolled back`,
+			`running/tools; calls`},
+		{"rollback × steer", "start prompt=u1 retry=1,100,0\nfail retryable", "cancel rollback", "steer s1",
+			`refused "the run has ended"; cancelled rolled_back; rolled back`,
+			`cancelled rolled_back; rolled back`},
+		{"rollback × Started", "", "cancel rollback", "start prompt=u1",
+			`refused "the run has started"; cancelled rolled_back; `,
+			`running/model; `},
+		{"rollback × crash", "start prompt=u1\nreply a:pay\nallow a", "cancel rollback", "crash",
+			`cancelled rolled_back; calls, a: Cancelled: agentd was restarted while this call ran; it may have happened., rolled back`,
+			`cancelled rolled_back; calls, a: agentd was restarted while this call ran; it may have happened., rolled back`},
 		{"cancel × ModelDone with calls", "start prompt=u1", "cancel", "reply a:read",
 			`cancelled cancelled; calls`,
 			`running/tools; calls`},
@@ -158,6 +176,8 @@ func (p *player) outcome() string {
 			if w.Input != "u1" {
 				got = append(got, "input "+w.Input)
 			}
+		case RollBack:
+			got = append(got, "rolled back")
 		case AppendMessage:
 			switch {
 			case w.Message.ToolCallID != "":

@@ -15,14 +15,15 @@ import (
 //
 //	start [prompt=ID,ID] [SETTING[=N]]…    models max_steps max_tool_calls max_failures max_run
 //	                                       retry=MAX,BASE,LIMIT autonomous skip_rest all
-//	                                       fail_on_tool_error sequential
+//	                                       fail_on_tool_error sequential step_retries=N same_failures=N same_calls=N
+//	                                       routing=STRATEGY facts=PRICE/LATENCY,…
 //	reply ["text"] [ID:TOOL]… [stop=length]     an empty ID is written as :TOOL
 //	fail CLASS [after=MS] ["partial text"] [ID:TOOL]…
 //	allow|ask|deny CALL [effect=E] [kind=K] [sequential] ["prompt or reason"]
 //	done CALL [error] [terminate] ["text"]
 //	waits CALL [paused] [INTERRUPT]… [closed=INTERRUPT]   what is open below a child run
 //	answer INTERRUPT DECISION [amended] ["text"]
-//	steer ID · follow ID · timer ID · compacted [error] · cancel ["reason"] · abort · crash
+//	steer ID · follow ID · timer ID · compacted [error] · cancel [rollback] ["reason"] · abort · crash
 //	tick MS                                lets time pass; no input
 type player struct {
 	*checker
@@ -177,7 +178,7 @@ func (p *player) input(verb string, w words) Input {
 		}
 		return c
 	case "cancel":
-		return CancelRequested{at, w.text}
+		return CancelRequested{at, w.text, w.flag("rollback")}
 	case "abort":
 		return Aborted{at, "profile_gone", "the profile is gone", ""}
 	case "resume":
@@ -202,10 +203,18 @@ func (p *player) start(at At, w words) Input {
 		parts := strings.Split(r, ",")
 		s.Retry = Retry{Max: p.number(parts[0]), BaseMS: int64(p.number(parts[1])), LimitMS: int64(p.number(parts[2]))}
 	}
+	s.StepRetries = p.number(w.named["step_retries"])
+	s.MaxSameFailures, s.MaxSameCalls = p.number(w.named["same_failures"]), p.number(w.named["same_calls"])
 	if len(w.args) > 0 {
 		p.t.Fatalf("unknown settings %v", w.args)
 	}
-	in := Started{At: at, Settings: s, EntryBase: "e"}
+	in := Started{At: at, Settings: s, EntryBase: "e", Routing: w.named["routing"]}
+	if facts := w.named["facts"]; facts != "" {
+		for f := range strings.SplitSeq(facts, ",") {
+			price, latency, _ := strings.Cut(f, "/")
+			in.Facts = append(in.Facts, ModelFacts{Price: int64(p.number(price)), LatencyMS: int64(p.number(latency))})
+		}
+	}
 	if prompt := w.named["prompt"]; prompt != "" {
 		in.Prompt = strings.Split(prompt, ",")
 	}
@@ -298,6 +307,8 @@ func showWrite(w Write) string {
 			s += " " + b.ID + ":" + b.Name
 		}
 		return s
+	case RollBack:
+		return fmt.Sprintf("entry %s after %q: roll back", w.Entry, w.Parent)
 	case ReturnQueued:
 		return fmt.Sprintf("hand back %v", w.Inputs)
 	case OpenInterrupt:
@@ -312,7 +323,7 @@ func showEffect(e Effect) string {
 	var s show
 	switch e := e.(type) {
 	case CallModel:
-		s.add("step", e.Step).add("attempt", e.Attempt).add("model", e.Index).add("entry", e.Entry)
+		s.add("step", e.Step).add("attempt", e.Attempt).add("model", e.Index).add("entry", e.Entry).add("closing", e.Closing)
 	case Judge:
 		s.add("call", e.CallID)
 	case CallTool:

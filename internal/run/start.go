@@ -20,7 +20,12 @@ func (m *machine) started(in Started) error {
 	s.Status = Running
 	s.Settings = in.Settings
 	s.Settings.Models = max(1, in.Settings.Models)
+	s.Settings.Order = nil
+	if in.Routing != "" && len(in.Facts) == s.Settings.Models {
+		s.Settings.Order = Order(in.Routing, in.Facts)
+	}
 	s.EntryBase, s.Leaf = in.EntryBase, in.Leaf
+	s.Start = &in.Leaf
 	m.tell(event.RunStarted, &event.Started{SessionID: s.SessionID})
 	m.startClock(in.Settings.MaxRunMS)
 	for _, id := range in.Prompt {

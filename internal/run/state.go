@@ -52,6 +52,8 @@ type Settings struct {
 	Autonomous bool `json:"autonomous,omitempty"`
 	// Models is how many models there are to fall back on, in order; at least 1.
 	Models int `json:"models"`
+	// Order is in which order they are tried; empty: as they are counted.
+	Order []int `json:"order,omitempty"`
 	// MaxSteps bounds the steps per user message.
 	MaxSteps int `json:"max_steps,omitempty"`
 	// MaxToolCalls bounds the tool calls of the run.
@@ -70,6 +72,15 @@ type Settings struct {
 	// Sequential runs all tool batches one call at a time.
 	Sequential bool  `json:"sequential,omitempty"`
 	Retry      Retry `json:"retry"`
+	// StepRetries is how often in a row a failed step is tried again: one whose
+	// model calls failed on every model, from the first model on, and one with
+	// a failed tool call under FailOnToolError, by telling the model.
+	StepRetries int `json:"step_retries,omitempty"`
+	// MaxSameFailures and MaxSameCalls are how often in a row, from step to step,
+	// a call may fail, or have the same result, with the same arguments. Then the
+	// model is asked once more, without tools, to close its answer.
+	MaxSameFailures int `json:"max_same_failures,omitempty"`
+	MaxSameCalls    int `json:"max_same_calls,omitempty"`
 }
 
 // Retry says how failed model calls are tried again.
@@ -93,6 +104,9 @@ type State struct {
 	Entries   int    `json:"entries,omitempty"`
 	// Leaf is the tip of the session's path as far as it has no gap.
 	Leaf string `json:"leaf,omitempty"`
+	// Start is where the session stood when the run started; nil in runs that
+	// started before this was kept, which can not be rolled back.
+	Start *string `json:"start,omitempty"`
 
 	// Step counts model calls (retries not counted), TurnSteps those since
 	// the last user message.
@@ -102,6 +116,14 @@ type State struct {
 	Failures  int `json:"failures,omitempty"`
 	Children  int `json:"children,omitempty"`
 	Asked     int `json:"asked,omitempty"`
+
+	// FailedSteps counts steps in a row with a failed tool, under StepRetries.
+	FailedSteps int `json:"failed_steps,omitempty"`
+	// Streaks are the calls of the last step, and how often they were repeated.
+	Streaks []Streak `json:"streaks,omitempty"`
+	// Closing is why the model call of this step is the turn's last, without
+	// tools; it becomes the stop reason.
+	Closing string `json:"closing,omitempty"`
 
 	Usage message.Usage `json:"usage"`
 
@@ -115,6 +137,8 @@ type State struct {
 
 	// Cancel is why a cancel was requested; empty if none was.
 	Cancel string `json:"cancel,omitempty"`
+	// Rollback is whether the run leaves the session where it started.
+	Rollback bool `json:"rollback,omitempty"`
 	// Deadline is when the run must have ended, Unix milliseconds; 0: never.
 	// While paused, and once the run has ended, Remaining holds the time left
 	// instead.
@@ -144,6 +168,8 @@ type ModelCall struct {
 	CompactEntry string `json:"compact_entry,omitempty"`
 	// RetryAt is when the next attempt starts, in PhaseRetry.
 	RetryAt int64 `json:"retry_at,omitempty"`
+	// Again is how often the step was tried again.
+	Again int `json:"again,omitempty"`
 }
 
 // CallPhase says how far a tool call is.
@@ -185,6 +211,12 @@ type Call struct {
 	AmendedBy string `json:"amended_by,omitempty"`
 	Terminate bool   `json:"terminate,omitempty"`
 	IsError   bool   `json:"is_error,omitempty"`
+	// Failed: it ran and ended in an error.
+	Failed bool `json:"failed,omitempty"`
+	// Sig and Out are fingerprints of the call and of its result, where streaks
+	// are limited. A call without Sig is part of none.
+	Sig string `json:"sig,omitempty"`
+	Out string `json:"out,omitempty"`
 }
 
 // AwaitsChild is whether the call is a child run under way.
@@ -275,6 +307,7 @@ func (s *State) clone() State {
 	c.Calls = slices.Clone(s.Calls)
 	c.Steering = slices.Clone(s.Steering)
 	c.FollowUps = slices.Clone(s.FollowUps)
+	c.Streaks = slices.Clone(s.Streaks)
 	c.Trail = slices.Clone(s.Trail)
 	return c
 }

@@ -37,7 +37,7 @@ func (m *machine) planCalls(reply *message.Message) []Call {
 			b.ID = given + "_" + strconv.Itoa(n)
 		}
 		seen[b.ID] = true
-		calls = append(calls, Call{ID: b.ID, Name: b.Name, Phase: CallPlanned, Entry: m.State.nextEntry()})
+		calls = append(calls, Call{ID: b.ID, Name: b.Name, Phase: CallPlanned, Entry: m.State.nextEntry(), Sig: m.signature(b)})
 	}
 	return calls
 }
@@ -122,6 +122,7 @@ func (m *machine) advance() {
 		case (c.Phase == CallReady || c.Phase == CallAsked) && skip:
 			m.drop(i, "skipped because of a new message", "Skipped because of a new message.")
 			s.Failures-- // the person's choice, not the tool's failure
+			c.Sig = ""
 		case c.Phase == CallReady && !(sequential && running):
 			running = true
 			m.start(c)
@@ -222,8 +223,9 @@ func (m *machine) toolDone(in ToolDone) error {
 		}
 		m.tell(event.SubagentCompleted, &event.Subagent{RunID: c.Child, ToolCallID: c.ID, Status: status})
 	}
+	c.Failed = result.IsError
 	m.settle(i, &result, in.Terminate)
-	if s.Settings.FailOnToolError && result.IsError && !s.stopping() {
+	if s.Settings.FailOnToolError && result.IsError && !s.stopping() && s.FailedSteps >= s.Settings.StepRetries {
 		return m.failBatch("tool_failed", &event.Error{Kind: "tool_failed", Message: c.Name + ": " + result.Text()})
 	}
 	m.advance()
@@ -265,6 +267,9 @@ func (m *machine) settle(i int, result *message.Message, terminate bool) {
 	}
 	m.write(AppendMessage{Entry: c.Entry, Parent: parent, Message: result})
 	c.Phase, c.IsError, c.Terminate = CallDone, result.IsError, terminate
+	if c.Sig != "" {
+		c.Out = fingerprint("", result.Text())
+	}
 	if c.IsError {
 		s.Failures++
 	}
@@ -279,6 +284,7 @@ func (m *machine) settle(i int, result *message.Message, terminate bool) {
 // batchDone goes on when every call has its result.
 func (m *machine) batchDone() {
 	s := &m.State
+	m.countStep()
 	terminate := true
 	for i := range s.Calls {
 		terminate = terminate && s.Calls[i].Terminate
@@ -294,6 +300,7 @@ func (m *machine) batchDone() {
 		s.Output = s.Model.Entry
 		m.endOfTurn("terminated_by_tool")
 	default:
+		s.Closing = m.streak()
 		m.checkpoint()
 	}
 }

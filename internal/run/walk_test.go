@@ -59,7 +59,8 @@ func (w *walk) randomSettings() Settings {
 	return Settings{
 		Autonomous: w.flag(), Models: pick(1, 2, 3), MaxSteps: pick(0, 0, 0, 1, 2, 5), MaxToolCalls: pick(0, 0, 0, 1, 3, 8),
 		MaxFailures: pick(0, 0, 0, 1, 4), MaxRunMS: int64(pick(0, 0, 0, 500, 5000)), SkipRest: w.flag(), AllAtOnce: w.flag(),
-		FailOnToolError: w.src.intn(5) == 4, Sequential: w.flag(),
+		FailOnToolError: w.src.intn(5) == 4, Sequential: w.flag(), StepRetries: pick(0, 0, 1),
+		MaxSameFailures: pick(0, 1, 2), MaxSameCalls: pick(0, 0, 2, 1),
 		Retry: Retry{Max: pick(0, 1, 3), BaseMS: int64(pick(0, 100, 2000)), LimitMS: int64(pick(0, 300, 8000))},
 	}
 }
@@ -73,7 +74,12 @@ func (w *walk) start() {
 	if w.flag() {
 		leaf = "a9"
 	}
-	w.try(Started{At: w.at(), Settings: w.randomSettings(), EntryBase: "b", Leaf: leaf, Prompt: prompt})
+	in := Started{At: w.at(), Settings: w.randomSettings(), EntryBase: "b", Leaf: leaf, Prompt: prompt,
+		Routing: []string{"", "single", "fallback", "cost_aware", "latency_aware"}[w.src.intn(5)]}
+	for range in.Settings.Models {
+		in.Facts = append(in.Facts, ModelFacts{Price: int64(w.src.intn(3)), LatencyMS: int64(w.src.intn(3))})
+	}
+	w.try(in)
 }
 
 func (w *walk) try(in Input) bool {
@@ -107,7 +113,7 @@ func (w *walk) reply() *message.Message {
 }
 
 func (w *walk) failure() Input {
-	f := ModelFailed{At: w.at(), Class: []FailureClass{FailRetryable, FailRetryable, FailRetryable, FailOverflow, FailOverflow, FailFatal, FailCancelled}[w.src.intn(7)],
+	f := ModelFailed{At: w.at(), Class: []FailureClass{FailRetryable, FailUnavailable, FailRetryable, FailOverflow, FailOverflow, FailFatal, FailCancelled}[w.src.intn(7)],
 		Reason: "overloaded", Error: "the provider is busy"}
 	if w.flag() {
 		f.RetryAfterMS = int64(w.src.intn(3)) * 1000
@@ -269,7 +275,7 @@ func (w *walk) move() {
 			w.crash(w.now)
 		}
 	case choice == 28 && w.src.intn(3) == 0:
-		w.try(CancelRequested{w.at(), "enough"})
+		w.try(CancelRequested{At: w.at(), Reason: "enough", Rollback: w.src.intn(2) == 1})
 	case choice == 29 && w.src.intn(8) == 7:
 		w.try(Aborted{w.at(), "profile_gone", "the profile is gone", "put it back"})
 	default:
@@ -297,7 +303,7 @@ func (w *walk) finish() {
 			w.now = max(w.now, w.s.Model.RetryAt)
 			w.try(TimerFired{w.at(), TimerRetry})
 		case !cancelled:
-			cancelled = w.try(CancelRequested{w.at(), "enough"})
+			cancelled = w.try(CancelRequested{At: w.at(), Reason: "enough", Rollback: w.src.intn(2) == 1})
 		default:
 			w.fail(4, "nothing is left to do and the run has not ended")
 		}
@@ -333,7 +339,7 @@ func TestRandomWalk(t *testing.T) {
 	}
 	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused", "paused on a child",
 		"end stop", "end length", "end cancelled", "end max_steps", "end max_tool_calls", "end max_failures_per_run", "end max_run_time",
-		"end tool_failed", "end profile_gone", "end model_error", "end context_overflow", "end terminated_by_tool", "end " + StopClientTools} {
+		"end tool_failed", "end profile_gone", "end model_error", "end context_overflow", "end terminated_by_tool", "end " + StopRepeatedFailures, "end " + StopRepeatedCalls, "end " + StopClientTools} {
 		if met[want] < 3 {
 			t.Errorf("%d walks met %q", met[want], want)
 		}

@@ -232,7 +232,7 @@ func TestBadRequests(t *testing.T) {
 		{"image that is not base64", "POST", "/runs", `{"input":[{"type":"image","data":"not base64!","mimeType":"image/png"}]}`, "input[0].data", "base64"},
 		{"steer with such an image", "POST", "/runs/r1/steer", `{"input":[{"type":"image","data":"***","mimeType":"image/png"}]}`, "input[0].data", "base64"},
 		{"mode", "POST", "/runs", `{"input":"x","mode":"batch"}`, "mode", "batch"},
-		{"when_busy", "POST", "/runs", `{"input":"x","when_busy":"rollback"}`, "when_busy", "rollback"},
+		{"when_busy", "POST", "/runs", `{"input":"x","when_busy":"later"}`, "when_busy", "later"},
 		{"metadata", "POST", "/runs", `{"input":"x","metadata":[1]}`, "metadata", "object"},
 		{"references", "POST", "/runs", `{"input":"x","references":"y"}`, "references", "must be a list"},
 		{"steer nothing", "POST", "/runs/r1/steer", `{}`, "input", "missing"},

@@ -89,7 +89,7 @@ func decodeStart(raw []byte) (engine.StartRequest, error) {
 	if err := oneOf("mode", b.Mode, engine.Interactive, engine.Autonomous); err != nil {
 		return req, err
 	}
-	if err := oneOf("when_busy", b.WhenBusy, string(engine.Enqueue), string(engine.Reject), string(engine.Steer), string(engine.Interrupt)); err != nil {
+	if err := oneOf("when_busy", b.WhenBusy, string(engine.Enqueue), string(engine.Reject), string(engine.Steer), string(engine.Interrupt), string(engine.Rollback)); err != nil {
 		return req, err
 	}
 	if err := object("metadata", b.Metadata); err != nil {

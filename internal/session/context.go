@@ -14,6 +14,9 @@ import (
 const (
 	KindMessage    = "message"
 	KindCompaction = "compaction"
+	// KindRollback continues a path from before a run that was rolled back. It
+	// has no message.
+	KindRollback = "rollback"
 )
 
 // Interrupted is what the model reads in place of a result that never came.

@@ -1,0 +1,15 @@
+package engine
+
+import "agentd/internal/run"
+
+// closing is what the model is told when it is asked to close its answer.
+func closing(reason string) string {
+	why := "The turn is about to end."
+	switch reason {
+	case run.StopRepeatedFailures:
+		why = "The same tool call, with the same arguments, has failed several times in a row."
+	case run.StopRepeatedCalls:
+		why = "The same tool call, with the same arguments, has had the same result several times in a row."
+	}
+	return why + " Tools are no longer available in this turn. Answer now, in text, with what there is: say what was done, what did not work, and what is missing."
+}

@@ -1,0 +1,83 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agentd/fault"
+	"agentd/tool"
+)
+
+// Tool guards a tool with a breaker of its own and, if it is of an MCP server,
+// with one that it shares with the server's other tools. A server fails when it
+// can not be reached, breaks off or takes too long; a tool fails also when its
+// result is an error. Calls of an open breaker fail at once.
+func (g *Guards) Tool(inner tool.Tool, own, server Breaker) tool.Tool {
+	spec := inner.Spec()
+	what := fmt.Sprintf("tool %q", spec.Name)
+	t := &guarded{inner: inner}
+	if name, ok := strings.CutPrefix(spec.Source, "mcp:"); ok {
+		at := fmt.Sprintf("MCP server %q", name)
+		t.server = g.gate(at, server)
+		what += " of " + at // another server may have one of this name
+	}
+	t.own = g.gate(what, own)
+	if t.own == nil && t.server == nil {
+		return inner
+	}
+	return t
+}
+
+type guarded struct {
+	inner       tool.Tool
+	own, server *gate
+}
+
+// Spec implements tool.Tool.
+func (t *guarded) Spec() tool.Spec { return t.inner.Spec() }
+
+// Run implements tool.Tool.
+func (t *guarded) Run(ctx context.Context, call tool.Call) (res tool.Result, err error) {
+	if e := t.server.enter(); e != nil {
+		return res, refusedTool(call.Name, e)
+	}
+	if e := t.own.enter(); e != nil {
+		t.server.leave(nothing)
+		return res, refusedTool(call.Name, e)
+	}
+	says, saysServer := fails, fails // a panic, too
+	defer func() {
+		t.own.leave(says)
+		t.server.leave(saysServer)
+	}()
+	res, err = t.inner.Run(ctx, call)
+	says = saysTool(ctx, err)
+	saysServer = says
+	if err == nil && res.IsError {
+		says = fails
+	}
+	return res, err
+}
+
+func refusedTool(name string, e *OpenError) error {
+	return &fault.Error{Op: "guard", Kind: fault.Unavailable, Err: fmt.Errorf("%s was not called: %w", name, e),
+		Hint: "do something else meanwhile; circuit_breakers in the profile says when to give up"}
+}
+
+// saysTool is what the end of a call says. A call that was refused unsent says nothing.
+func saysTool(ctx context.Context, err error) outcome {
+	switch {
+	case err == nil:
+		return works
+	case givenUp(ctx):
+		return nothing
+	case ctx.Err() != nil:
+		return fails
+	}
+	switch fault.KindOf(err) {
+	case fault.Invalid, fault.Forbidden, fault.Unsupported, fault.Cancelled:
+		return nothing
+	}
+	return fails
+}

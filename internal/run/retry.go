@@ -1,0 +1,79 @@
+package run
+
+import (
+	"strconv"
+
+	"agentd/event"
+)
+
+// retry plans another attempt: on the same model while attempts are left, then on
+// the next one, then the whole step again. A model that is unavailable is not
+// tried again while there is another.
+func (m *machine) retry(in ModelFailed) bool {
+	s := &m.State
+	r := s.Settings.Retry
+	next, more := s.Settings.next(s.Model.Index)
+	again := s.Model.Attempt <= r.Max && !m.tooLong(in)
+	if in.Class == FailUnavailable {
+		again = again && !more && in.RetryAfterMS > 0
+	}
+	told := &event.Retry{Class: in.Reason, Message: in.Error}
+	switch {
+	case again:
+		delay := in.RetryAfterMS
+		if delay == 0 {
+			delay = r.BaseMS << min(s.Model.Attempt-1, 20)
+			if r.LimitMS > 0 {
+				delay = min(delay, r.LimitMS)
+			}
+		}
+		s.Model.Attempt++
+		told.Attempt = s.Model.Attempt
+		m.pause(delay, told)
+	case more:
+		s.Model.Index, s.Model.Attempt = next, 1
+		told.Attempt = 1
+		m.tell(event.ModelFallback, told)
+		m.callModel()
+	case s.Model.Again < s.Settings.StepRetries && (in.Class == FailRetryable || in.RetryAfterMS > 0):
+		// Everything was tried. What failed everywhere needs time rather than
+		// haste, so the longest wait there is comes first.
+		s.Model.Again++
+		s.Model.Index, s.Model.Attempt = s.Settings.first(), 1
+		told.Attempt = 1
+		m.pause(max(r.LimitMS, r.BaseMS), told)
+	default:
+		return false
+	}
+	return true
+}
+
+func (m *machine) pause(delay int64, told *event.Retry) {
+	s := &m.State
+	s.Model.RetryAt = m.now + delay
+	s.Phase = PhaseRetry
+	told.DelayMS = delay
+	m.tell(event.ModelRetry, told)
+	m.do(Sleep{ID: TimerRetry, Until: s.Model.RetryAt})
+}
+
+// tooLong is whether a provider asks for more patience than the profile has: it
+// is as good as one that is down.
+func (m *machine) tooLong(in ModelFailed) bool {
+	limit := m.State.Settings.Retry.LimitMS
+	return limit > 0 && in.RetryAfterMS > limit
+}
+
+// modelError says why the run ends for want of a reply.
+func (m *machine) modelError(in ModelFailed) *event.Error {
+	e := &event.Error{Kind: in.Reason, Message: in.Error, Hint: in.Hint}
+	if retried := in.Class == FailRetryable || in.Class == FailUnavailable; retried && m.tooLong(in) && m.State.Settings.Retry.Max > 0 {
+		e.Message += "; it asks to wait " + seconds(in.RetryAfterMS) + ", longer than retry.max_delay (" + seconds(m.State.Settings.Retry.LimitMS) + ")"
+		if e.Hint == "" {
+			e.Hint = "Try again later, add fallback_models to the profile, or raise retry.max_delay."
+		}
+	}
+	return e
+}
+
+func seconds(ms int64) string { return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64) + "s" }
