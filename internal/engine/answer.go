@@ -31,6 +31,7 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 	if in.Amended {
 		input = withArgs{in, row.CallID, change.Answer}
 	}
+	e.overdue(ctx, req.Tenant, row)
 	err = e.send(ctx, Ref{req.Tenant, row.RunID}, input, func(tx *store.Tx) { tx.Answers = append(tx.Answers, change) })
 	if err != nil {
 		// Somebody may have been faster.
@@ -39,6 +40,7 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 		}
 		return nil, err
 	}
+	e.settled(expiry{Ref{req.Tenant, row.RunID}, row.ID})
 	return e.Interrupt(ctx, Ref{req.Tenant, row.ID})
 }
 
@@ -106,6 +108,9 @@ func answeredAlready(row *store.Interrupt) error {
 	if row.AnsweredBy != "" {
 		what += " by " + row.AnsweredBy
 	}
+	if row.Reason != "" {
+		what += ", " + strings.TrimPrefix(row.Reason, "expired: ")
+	}
 	return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("interrupt %s is no longer open (%s at %s)", row.ID, what, timestamp(row.Answered)),
 		Hint: "An interrupt can be answered once."}
 }
@@ -115,7 +120,7 @@ func (e *Engine) complete(ctx context.Context, in *run.Answered, change *store.I
 	bad := func(field, format string, args ...any) error {
 		return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf(format, args...)}
 	}
-	allowed := map[string][]string{"approval": {"approve", "reject"}, "question": {"answer", "reject"}, "uncertain": {"retry", "skip", "done"}}[row.Kind]
+	allowed := map[string][]string{"approval": {"approve", "reject"}, "plan": {"approve", "reject"}, "question": {"answer", "reject"}, "uncertain": {"retry", "skip", "done"}}[row.Kind]
 	if in.Decision == "" && row.Kind == "question" && len(req.Answer) > 0 {
 		in.Decision = "answer"
 	}
@@ -151,6 +156,9 @@ func (e *Engine) complete(ctx context.Context, in *run.Answered, change *store.I
 	}
 	if err := json.Unmarshal(req.Answer, &in.Text); err != nil {
 		in.Text = string(req.Answer)
+	}
+	if row.Kind == "plan" && in.Amended {
+		in.Text = planOf(change.Answer)
 	}
 	return nil
 }

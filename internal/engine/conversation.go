@@ -126,7 +126,7 @@ func (d *driver) load() (run.Input, error) {
 		return nil, err
 	}
 	switch {
-	case d.state.Status == run.Paused && d.state.AwaitsChild():
+	case d.state.Status == run.Paused && (d.state.AwaitsChild() || d.state.Expiring()):
 		return run.Resumed{At: d.at()}, nil
 	case d.state.Status == run.Queued, d.state.Status == run.Paused:
 		return nil, nil

@@ -44,6 +44,9 @@ func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (too
 	if a.AskUser && !autonomous {
 		tools = append(tools, askUserQuestion{})
 	}
+	if a.Plans && !autonomous {
+		tools = append(tools, proposePlan{})
+	}
 	if len(a.Subagents) > 0 {
 		tools = append(tools, createSubagent{a.Subagents})
 	}
@@ -102,6 +105,9 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 		v.Decision = run.Ask
 		v.Prompt, v.Schema = question(args)
 		return v
+	case "plan":
+		v.Decision, v.Prompt = run.Ask, planOf(args)
+		return v
 	case "spawn":
 		if b.depth >= b.deepest {
 			v.Reason = fmt.Sprintf("Not executed: this run is a subagent at depth %d, and subagents may be nested %d deep (limits.max_subagent_depth). Do the work yourself, or say what is left to do.", b.depth, b.deepest)
@@ -121,7 +127,7 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 	case verdict.Deny:
 		v.Reason = "Not executed: " + verdict.Reason + "."
 	case verdict.Ask:
-		v.Decision = run.Ask
+		v.Decision, v.Grave = run.Ask, policy.Grave(&spec)
 		v.Prompt = fmt.Sprintf("May %s run? (%s)", in.Name, verdict.Reason)
 	default:
 		v.Decision = run.Allow

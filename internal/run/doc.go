@@ -41,4 +41,6 @@
 //     itself or by the runs below it.
 //  15. What people are asked below a run is told as it is, each interrupt once,
 //     and its end once.
+//  16. An interrupt with an expiry has its timer; when that fires it is decided as
+//     declared, grave calls never by approval, and no answer is taken any more.
 package run

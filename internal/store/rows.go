@@ -186,6 +186,12 @@ type InterruptChange struct {
 	InterruptAnswer
 }
 
+// InterruptRef names an interrupt of a tenant, and when it ends.
+type InterruptRef struct {
+	Tenant, RunID, ID string
+	Expires           int64
+}
+
 // InterruptFilter selects interrupts. RunID also selects those of descendants
 // of that run when it is their root. Within selects of all those the ones of one
 // run and of runs whose ids begin with its id and a dot: the runs below it.

@@ -53,6 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"InterruptAnsweredOnce", testInterrupts},
 		{"InterruptFilter", testInterruptFilter},
 		{"InterruptPages", testInterruptPages},
+		{"ExpiringInterrupts", testExpiring},
 		{"InterruptAnswerRaceHasOneWinner", testAnswerRace},
 		{"UsageSums", testUsage},
 		{"BlobsByContent", testBlobs},
