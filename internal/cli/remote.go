@@ -52,6 +52,7 @@ type place interface {
 	runs
 	sessions
 	interrupts
+	rulings
 	Close() error
 }
 

@@ -27,12 +27,26 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 		return nil, err
 	}
 	change.Decision = in.Decision
+	var rules []*store.Rule
+	if req.Remember {
+		var amended json.RawMessage
+		if in.Amended {
+			amended = change.Answer
+		}
+		rule, err := e.remember(ctx, row, &req, amended)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, rule)
+	}
 	var input run.Input = in
 	if in.Amended {
 		input = withArgs{in, row.CallID, change.Answer}
 	}
 	e.overdue(ctx, req.Tenant, row)
-	err = e.send(ctx, Ref{req.Tenant, row.RunID}, input, func(tx *store.Tx) { tx.Answers = append(tx.Answers, change) })
+	err = e.send(ctx, Ref{req.Tenant, row.RunID}, input, func(tx *store.Tx) {
+		tx.Answers, tx.NewRules = append(tx.Answers, change), append(tx.NewRules, rules...)
+	})
 	if err != nil {
 		// Somebody may have been faster.
 		if now, err2 := e.store.Interrupt(ctx, req.Tenant, row.ID); err2 == nil && now.Status != "open" {
@@ -169,20 +183,14 @@ func (e *Engine) amendment(ctx context.Context, row *store.Interrupt, req *Answe
 	if err != nil {
 		return nil, notFound("run", row.RunID, err)
 	}
-	agent, err := e.agentOf(ctx, req.Tenant, r)
+	_, box, err := e.boxOf(ctx, req.Tenant, r)
 	if err != nil {
 		return nil, err
 	}
-	var sp spec
 	var call event.Tool
-	if err := errors.Join(json.Unmarshal(r.Spec, &sp), json.Unmarshal(row.ToolCall, &call)); err != nil {
+	if err := json.Unmarshal(row.ToolCall, &call); err != nil {
 		return nil, internal("engine.Answer", err)
 	}
-	box, err := newToolbox(e.validator, agent, &sp.Overrides, r.Mode == Autonomous)
-	if err != nil {
-		return nil, internal("engine.Answer", err)
-	}
-	box.prepared = map[string]json.RawMessage{}
 	args, err := box.amend(row.CallID, call.Name, req.Args)
 	if err != nil {
 		return nil, &fault.Error{Kind: fault.Invalid, Field: "args", Err: err}

@@ -312,6 +312,7 @@ func merge(a, b *store.Tx) {
 	a.DropInputs = append(a.DropInputs, b.DropInputs...)
 	a.NewInterrupts = append(a.NewInterrupts, b.NewInterrupts...)
 	a.Answers = append(a.Answers, b.Answers...)
+	a.NewRules = append(a.NewRules, b.NewRules...)
 	a.Events = append(a.Events, b.Events...)
 	a.Trace = append(a.Trace, b.Trace...)
 	a.Usage = append(a.Usage, b.Usage...)

@@ -121,6 +121,7 @@ func (d *driver) load() (run.Input, error) {
 	if d.tools, err = newToolbox(d.e.validator, d.agent, &d.spec.Overrides, row.Mode == Autonomous); err != nil {
 		return d.abort("bad_tools", err), nil
 	}
+	d.tools.recall, d.tools.recalled = d.remembered, map[string]string{}
 	d.tools.depth, d.tools.deepest = d.spec.Depth, e.cfg.MaxSubagentDepth
 	if err := d.loadConversation(ctx); err != nil {
 		return nil, err

@@ -64,6 +64,8 @@ func (d *driver) enrich(ev event.Event) event.Event {
 			p.Args = d.agent.Redact.data(p.Name, args)
 			if amended {
 				p.Decision = "amended"
+			} else if why := d.tools.recalled[p.ToolCallID]; why != "" {
+				p.Decision, p.Reason = "remembered", why
 			}
 		case event.ToolCompleted, event.ToolFailed:
 			p.Result = d.agent.Redact.text(p.Name, p.Result)

@@ -29,6 +29,10 @@ type toolbox struct {
 	raw      map[string]json.RawMessage
 	prepared map[string]json.RawMessage
 	amended  map[string]json.RawMessage
+	// recall gives what people allowed in the session, or is nil; recalled are the
+	// reasons of calls of the open batch that it allowed.
+	recall   func() []policy.Remembered
+	recalled map[string]string
 }
 
 func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
@@ -64,6 +68,7 @@ func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (too
 // open takes in the calls of a reply.
 func (b *toolbox) open(m *message.Message) {
 	b.raw, b.prepared, b.amended = map[string]json.RawMessage{}, map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	b.recalled = map[string]string{}
 	for _, c := range m.ToolCalls() {
 		b.raw[c.ID] = c.Arguments
 	}
@@ -123,6 +128,13 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 	}
 	verdict := b.rules.Judge(&spec, args, b.auto)
 	v.Reason = verdict.Reason
+	if verdict.Ask && b.recall != nil {
+		if known, rule := policy.Recall(b.recall(), &spec, args); rule != nil {
+			v.Decision, v.Reason = run.Allow, known.Reason
+			b.recalled[in.CallID] = known.Reason
+			return v
+		}
+	}
 	switch {
 	case verdict.Deny:
 		v.Reason = "Not executed: " + verdict.Reason + "."

@@ -40,6 +40,7 @@ type Store interface {
 	SessionReader
 	JournalReader
 	InterruptReader
+	RuleReader
 	BlobReader
 	DropReader
 	// Close waits for commits under way and releases the store. It writes

@@ -54,6 +54,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"InterruptFilter", testInterruptFilter},
 		{"InterruptPages", testInterruptPages},
 		{"ExpiringInterrupts", testExpiring},
+		{"SessionRules", testSessionRules},
 		{"InterruptAnswerRaceHasOneWinner", testAnswerRace},
 		{"UsageSums", testUsage},
 		{"BlobsByContent", testBlobs},
