@@ -83,7 +83,7 @@ func (a *agents) close() error { return errors.Join(a.servers.Close(), a.workspa
 
 // builtinNames are the names that tools.builtin may hold.
 func builtinNames(extra []tool.Tool) []string {
-	names := append([]string{workspace.Group, engine.AskUserQuestion}, workspace.Names()...)
+	names := append([]string{workspace.Group, engine.AskUserQuestion, engine.ProposePlan}, workspace.Names()...)
 	if len(extra) > 0 {
 		names = append(names, extraGroup)
 		for _, t := range extra {
@@ -95,7 +95,7 @@ func builtinNames(extra []tool.Tool) []string {
 
 // reserved are the names that tools of MCP servers must leave alone.
 func reserved(extra []tool.Tool) []string {
-	names := append([]string{engine.AskUserQuestion, engine.CreateSubagent}, workspace.Names()...)
+	names := append([]string{engine.AskUserQuestion, engine.ProposePlan, engine.CreateSubagent}, workspace.Names()...)
 	for _, t := range extra {
 		names = append(names, t.Spec().Name)
 	}
@@ -147,6 +147,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	}
 	ag := &engine.Agent{Profile: p.ProfileName, Version: p.ProfileVersion, Models: models, Tools: tools, Settings: settings(p),
 		AskUser: slices.Contains(p.Tools.Builtin, engine.AskUserQuestion) && !denied(p, engine.AskUserQuestion),
+		Plans:   slices.Contains(p.Tools.Builtin, engine.ProposePlan) && !denied(p, engine.ProposePlan),
 		Rules:   rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart, IgnoreIdempotencyKeys: !p.IdempotencyKeys,
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
 		ModelTotal:  time.Duration(p.ModelTotalTimeoutSeconds) * time.Second,
@@ -376,7 +377,9 @@ func settings(p *profile.Profile) run.Settings {
 	s := run.Settings{MaxSteps: p.MaxSteps, MaxToolCalls: p.MaxToolCalls, MaxFailures: p.MaxFailuresPerRun,
 		MaxRunMS: int64(p.MaxRunTimeSeconds) * 1000, SkipRest: p.Steering == "skip_rest", AllAtOnce: p.QueueMode == "all",
 		FailOnToolError: p.OnToolFailure == "fail_run", Sequential: p.ToolExecution == "sequential", StepRetries: p.RetryFailedSteps,
-		MaxSameFailures: p.MaxSameFailures, MaxSameCalls: p.MaxSameCalls}
+		MaxSameFailures: p.MaxSameFailures, MaxSameCalls: p.MaxSameCalls,
+		Interrupts: run.Expiry{AfterMS: p.Interrupts.ExpireAfter.Std().Milliseconds(), Approve: p.Interrupts.OnExpiry == "approve",
+			Answer: p.Interrupts.DefaultAnswer}}
 	if p.Retry.Enabled {
 		s.Retry = run.Retry{Max: p.Retry.MaxRetries, BaseMS: p.Retry.BaseDelay.Std().Milliseconds(),
 			LimitMS: p.Retry.MaxDelay.Std().Milliseconds()}

@@ -189,6 +189,8 @@ type AnswerRequest struct {
 	// interrupt's schema.
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Reason string          `json:"reason,omitempty"`
+	// Remember allows calls like the approved one for the rest of the session.
+	Remember bool `json:"remember,omitempty"`
 }
 
 // RunFilter selects runs; zero fields select all.

@@ -52,6 +52,10 @@ type Spec struct {
 	// Conditions are regular expressions over the arguments' JSON; a match
 	// makes approval necessary.
 	Conditions []string
+	// RememberBy names the arguments that calls must share for a person's
+	// approval of one to hold for the other too, when they ask that it be
+	// remembered. Empty: all of them.
+	RememberBy []string
 	// Kind is empty for a tool that is run, or names a tool that the run
 	// machine itself performs: "ask" (a question to a person) or "spawn" (a
 	// child run).

@@ -108,7 +108,7 @@ func (l *local) Interrupts(ctx context.Context, status, cursor string, limit int
 // Answer implements interrupts.
 func (l *local) Answer(ctx context.Context, req client.AnswerRequest) (*client.Interrupt, error) {
 	i, err := l.rt.Answer(ctx, agentd.AnswerRequest{Run: req.Run, Interrupt: req.Interrupt, Decision: req.Decision, Args: req.Args,
-		Answer: req.Answer, Reason: req.Reason, By: "terminal"})
+		Answer: req.Answer, Reason: req.Reason, By: "terminal", Remember: req.Remember})
 	return (*client.Interrupt)(i), err
 }
 

@@ -27,11 +27,26 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 		return nil, err
 	}
 	change.Decision = in.Decision
+	var rules []*store.Rule
+	if req.Remember {
+		var amended json.RawMessage
+		if in.Amended {
+			amended = change.Answer
+		}
+		rule, err := e.remember(ctx, row, &req, amended)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, rule)
+	}
 	var input run.Input = in
 	if in.Amended {
 		input = withArgs{in, row.CallID, change.Answer}
 	}
-	err = e.send(ctx, Ref{req.Tenant, row.RunID}, input, func(tx *store.Tx) { tx.Answers = append(tx.Answers, change) })
+	e.overdue(ctx, req.Tenant, row)
+	err = e.send(ctx, Ref{req.Tenant, row.RunID}, input, func(tx *store.Tx) {
+		tx.Answers, tx.NewRules = append(tx.Answers, change), append(tx.NewRules, rules...)
+	})
 	if err != nil {
 		// Somebody may have been faster.
 		if now, err2 := e.store.Interrupt(ctx, req.Tenant, row.ID); err2 == nil && now.Status != "open" {
@@ -39,6 +54,7 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 		}
 		return nil, err
 	}
+	e.settled(expiry{Ref{req.Tenant, row.RunID}, row.ID})
 	return e.Interrupt(ctx, Ref{req.Tenant, row.ID})
 }
 
@@ -110,6 +126,9 @@ func answeredAlready(tenant string, row *store.Interrupt) error {
 	default:
 		what += " by " + by
 	}
+	if row.Reason != "" {
+		what += ", " + strings.TrimPrefix(row.Reason, "expired: ")
+	}
 	return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("interrupt %s is no longer open (%s at %s)", row.ID, what, timestamp(row.Answered)),
 		Hint: "An interrupt can be answered once."}
 }
@@ -119,7 +138,7 @@ func (e *Engine) complete(ctx context.Context, in *run.Answered, change *store.I
 	bad := func(field, format string, args ...any) error {
 		return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf(format, args...)}
 	}
-	allowed := map[string][]string{"approval": {"approve", "reject"}, "question": {"answer", "reject"}, "uncertain": {"retry", "skip", "done"}}[row.Kind]
+	allowed := map[string][]string{"approval": {"approve", "reject"}, "plan": {"approve", "reject"}, "question": {"answer", "reject"}, "uncertain": {"retry", "skip", "done"}}[row.Kind]
 	if in.Decision == "" && row.Kind == "question" && len(req.Answer) > 0 {
 		in.Decision = "answer"
 	}
@@ -156,6 +175,9 @@ func (e *Engine) complete(ctx context.Context, in *run.Answered, change *store.I
 	if err := json.Unmarshal(req.Answer, &in.Text); err != nil {
 		in.Text = string(req.Answer)
 	}
+	if row.Kind == "plan" && in.Amended {
+		in.Text = planOf(change.Answer)
+	}
 	return nil
 }
 
@@ -165,20 +187,14 @@ func (e *Engine) amendment(ctx context.Context, row *store.Interrupt, req *Answe
 	if err != nil {
 		return nil, notFound("run", row.RunID, err)
 	}
-	agent, err := e.agentOf(ctx, req.Tenant, r)
+	_, box, err := e.boxOf(ctx, req.Tenant, r)
 	if err != nil {
 		return nil, err
 	}
-	var sp spec
 	var call event.Tool
-	if err := errors.Join(json.Unmarshal(r.Spec, &sp), json.Unmarshal(row.ToolCall, &call)); err != nil {
+	if err := json.Unmarshal(row.ToolCall, &call); err != nil {
 		return nil, internal("engine.Answer", err)
 	}
-	box, err := newToolbox(e.validator, agent, &sp.Overrides, r.Mode == Autonomous)
-	if err != nil {
-		return nil, internal("engine.Answer", err)
-	}
-	box.prepared = map[string]json.RawMessage{}
 	args, err := box.amend(row.CallID, call.Name, req.Args)
 	if err != nil {
 		return nil, &fault.Error{Kind: fault.Invalid, Field: "args", Err: err}

@@ -160,6 +160,10 @@ type AnswerRequest struct {
 	Answer json.RawMessage
 	Reason string
 	By     string
+	// Remember allows calls like the approved one for the rest of the session. It
+	// is refused, and the interrupt stays open, for calls that are a person's
+	// decision each time: those that delete, and all but plain commands.
+	Remember bool
 }
 
 // SessionRequest creates a session; every field may be empty.

@@ -316,6 +316,7 @@ func merge(a, b *store.Tx) {
 	a.DropInputs = append(a.DropInputs, b.DropInputs...)
 	a.NewInterrupts = append(a.NewInterrupts, b.NewInterrupts...)
 	a.Answers = append(a.Answers, b.Answers...)
+	a.NewRules = append(a.NewRules, b.NewRules...)
 	a.Events = append(a.Events, b.Events...)
 	a.Trace = append(a.Trace, b.Trace...)
 	a.Usage = append(a.Usage, b.Usage...)
@@ -353,8 +354,15 @@ func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
 			CallID: w.CallID, Kind: w.Kind, Prompt: w.Prompt, Schema: w.Schema, ToolCall: call, Created: now, Expires: w.Expires,
 			InterruptAnswer: store.InterruptAnswer{Status: "open"}})
 	case run.CloseInterrupt:
-		tx.Answers = append(tx.Answers, store.InterruptChange{ID: w.ID,
-			InterruptAnswer: store.InterruptAnswer{Status: "cancelled", Reason: w.Reason, Answered: now}})
+		a := store.InterruptAnswer{Status: "cancelled", Reason: w.Reason, Answered: now}
+		if w.Expired {
+			a.Status, a.Decision = "expired", w.Decision
+			if w.Answer != "" {
+				a.Answer, _ = json.Marshal(w.Answer)
+			}
+		}
+		tx.Answers = append(tx.Answers, store.InterruptChange{ID: w.ID, InterruptAnswer: a})
+		d.e.settled(expiry{d.ref, w.ID})
 	}
 	if leaf := d.state.Leaf; len(tx.Entries) > 0 {
 		tx.Leaves = []store.Leaf{{SessionID: d.row.SessionID, EntryID: leaf, Updated: now}}

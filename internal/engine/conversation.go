@@ -121,12 +121,13 @@ func (d *driver) load() (run.Input, error) {
 	if d.tools, err = newToolbox(d.e.validator, d.agent, &d.spec.Overrides, row.Mode == Autonomous); err != nil {
 		return d.abort("bad_tools", err), nil
 	}
+	d.tools.recall, d.tools.recalled = d.remembered, map[string]string{}
 	d.tools.depth, d.tools.deepest = d.spec.Depth, e.cfg.MaxSubagentDepth
 	if err := d.loadConversation(ctx); err != nil {
 		return nil, err
 	}
 	switch {
-	case d.state.Status == run.Paused && d.state.AwaitsChild():
+	case d.state.Status == run.Paused && (d.state.AwaitsChild() || d.state.Expiring()):
 		return run.Resumed{At: d.at()}, nil
 	case d.state.Status == run.Queued, d.state.Status == run.Paused:
 		return nil, nil

@@ -54,6 +54,8 @@ type Agent struct {
 	Subagents []string
 	// AskUser adds the ask_user_question tool.
 	AskUser bool
+	// Plans gives interactive runs the tool propose_plan.
+	Plans bool
 	// System is the system prompt; Interactive or Autonomous is added to it by
 	// the run's mode.
 	System                  []model.SystemPart
@@ -191,10 +193,12 @@ type Engine struct {
 	streams map[Ref]*stream
 	waiters map[Ref][]chan struct{}
 	// later are the pauses of runs that failed to be driven.
-	later   map[Ref]*time.Timer
-	closed  bool
-	slots   slots
-	workers workers
+	later map[Ref]*time.Timer
+	// expiries are the timers of open interrupts.
+	expiries map[expiry]*time.Timer
+	closed   bool
+	slots    slots
+	workers  workers
 	// speed is how fast models answered lately.
 	speed latencies
 	page  int // replayPage, or less in tests
@@ -243,7 +247,7 @@ func New(cfg Config) (*Engine, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, page: replayPage, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
 		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{},
-		later: map[Ref]*time.Timer{}}, nil
+		later: map[Ref]*time.Timer{}, expiries: map[expiry]*time.Timer{}}, nil
 }
 
 // Recover goes on with every run that was under way when the last engine ended,
@@ -329,13 +333,14 @@ func (e *Engine) goOn(refs []store.RunRef) {
 			e.lineUp(Ref{r.Tenant, r.SessionID}, r.ID)
 		}
 	}
+	known := e.expireAll(refs)
 	for _, r := range refs {
 		if r.Status == string(run.Queued) && !e.lineUp(Ref{r.Tenant, r.SessionID}, r.ID) {
 			continue
 		}
 		// A paused run whose question was its own has nothing to do. One with
 		// children may have missed what became of theirs.
-		if r.Status != string(run.Paused) || r.Parent {
+		if r.Status != string(run.Paused) || r.Parent || !known {
 			e.drive(Ref{r.Tenant, r.ID})
 		}
 	}
@@ -347,6 +352,9 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.closed = true
 	for _, t := range e.later {
+		t.Stop()
+	}
+	for _, t := range e.expiries {
 		t.Stop()
 	}
 	e.mu.Unlock()

@@ -76,6 +76,7 @@ func (d *driver) adopt(a *Agent) {
 		return
 	}
 	box.depth, box.deepest = d.tools.depth, d.tools.deepest
+	box.recall, box.recalled = d.tools.recall, d.tools.recalled
 	box.raw, box.prepared, box.amended = d.tools.raw, d.tools.prepared, d.tools.amended
 	d.agent, d.tools = a, box
 }

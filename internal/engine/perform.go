@@ -104,6 +104,10 @@ func (a *attempt) abandonAfter(ctx context.Context, abandoned func() run.Input) 
 }
 
 func (d *driver) sleep(eff run.Sleep) {
+	if eff.ID != run.TimerRetry && eff.ID != run.TimerDeadline {
+		d.e.expireAt(expiry{d.ref, eff.ID}, eff.Until)
+		return
+	}
 	if stop := d.timers[eff.ID]; stop != nil {
 		stop()
 	}

@@ -64,11 +64,16 @@ func (d *driver) enrich(ev event.Event) event.Event {
 			p.Args = d.agent.Redact.data(p.Name, args)
 			if amended {
 				p.Decision = "amended"
+			} else if why := d.tools.recalled[p.ToolCallID]; why != "" {
+				p.Decision, p.Reason = "remembered", why
 			}
 		case event.ToolCompleted, event.ToolFailed:
 			p.Result = d.agent.Redact.text(p.Name, p.Result)
 		}
 	case *event.Checkpoint:
+		if ev.Type == event.CheckpointRequired && p.RunID == "" {
+			p.ExpiresAt = timestamp(d.expires(p.InterruptID))
+		}
 		if p.ToolCall != nil && p.RunID == "" {
 			p.ToolCall.Args = d.agent.Redact.data(p.ToolCall.Name, d.tools.args(p.ToolCall.ToolCallID, p.ToolCall.Name))
 		}
@@ -84,6 +89,16 @@ func (d *driver) enrich(ev event.Event) event.Event {
 		p.Model = d.model().Name
 	}
 	return ev
+}
+
+// expires is when an open interrupt of this run ends by itself, or 0.
+func (d *driver) expires(interrupt string) int64 {
+	for i := range d.state.Calls {
+		if c := &d.state.Calls[i]; c.Interrupt == interrupt {
+			return c.Expires
+		}
+	}
+	return 0
 }
 
 // scratch gives the memory that the model's adapter keeps between requests.

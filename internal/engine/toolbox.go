@@ -29,6 +29,10 @@ type toolbox struct {
 	raw      map[string]json.RawMessage
 	prepared map[string]json.RawMessage
 	amended  map[string]json.RawMessage
+	// recall gives what people allowed in the session, or is nil; recalled are the
+	// reasons of calls of the open batch that it allowed.
+	recall   func() []policy.Remembered
+	recalled map[string]string
 }
 
 func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
@@ -43,6 +47,9 @@ func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (too
 	}
 	if a.AskUser && !autonomous {
 		tools = append(tools, askUserQuestion{})
+	}
+	if a.Plans && !autonomous {
+		tools = append(tools, proposePlan{})
 	}
 	if len(a.Subagents) > 0 {
 		tools = append(tools, createSubagent{a.Subagents})
@@ -61,6 +68,7 @@ func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (too
 // open takes in the calls of a reply.
 func (b *toolbox) open(m *message.Message) {
 	b.raw, b.prepared, b.amended = map[string]json.RawMessage{}, map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	b.recalled = map[string]string{}
 	for _, c := range m.ToolCalls() {
 		b.raw[c.ID] = c.Arguments
 	}
@@ -102,6 +110,9 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 		v.Decision = run.Ask
 		v.Prompt, v.Schema = question(args)
 		return v
+	case "plan":
+		v.Decision, v.Prompt = run.Ask, planOf(args)
+		return v
 	case "spawn":
 		if b.depth >= b.deepest {
 			v.Reason = fmt.Sprintf("Not executed: this run is a subagent at depth %d, and subagents may be nested %d deep (limits.max_subagent_depth). Do the work yourself, or say what is left to do.", b.depth, b.deepest)
@@ -117,11 +128,18 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 	}
 	verdict := b.rules.Judge(&spec, args, b.auto)
 	v.Reason = verdict.Reason
+	if verdict.Ask && b.recall != nil {
+		if known, rule := policy.Recall(b.recall(), &spec, args); rule != nil {
+			v.Decision, v.Reason = run.Allow, known.Reason
+			b.recalled[in.CallID] = known.Reason
+			return v
+		}
+	}
 	switch {
 	case verdict.Deny:
 		v.Reason = "Not executed: " + verdict.Reason + "."
 	case verdict.Ask:
-		v.Decision = run.Ask
+		v.Decision, v.Grave = run.Ask, policy.Grave(&spec)
 		v.Prompt = fmt.Sprintf("May %s run? (%s)", in.Name, verdict.Reason)
 	default:
 		v.Decision = run.Allow

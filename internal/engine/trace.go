@@ -63,6 +63,7 @@ func appendInput(b []byte, in run.Input) ([]byte, error) {
 		o.String("prompt", in.Prompt)
 		o.Raw("schema", in.Schema)
 		o.Int("expires_at", in.ExpiresAt)
+		o.Bool("grave", in.Grave)
 		return o.End()
 	}
 	return appendAny(b, in)

@@ -123,7 +123,7 @@ type ToolAccess struct {
 type Tools struct {
 	// Names of servers in `mcp/servers.yaml`, whose tools the agent gets.
 	MCPServers []string `json:"mcp_servers,omitempty" example:"[files]"`
-	// Names of built-in tools or groups: `workspace` (which is `file_read`, `glob` and `grep`), `file_read`, `glob`, `grep`, `ask_user_question`.
+	// Names of built-in tools or groups: `workspace` (which is `file_read`, `glob` and `grep`), `file_read`, `glob`, `grep`, `ask_user_question` (the model may ask) and `propose_plan` (it may have a plan approved), both in interactive runs.
 	Builtin []string `json:"builtin,omitempty" example:"[workspace]"`
 	// Tools to take away again, wherever they come from, `ask_user_question` and `create_subagent` included: names, or patterns with `*` and `?`. A tool of an MCP server is meant by its server's name for it, by `SERVER_TOOL`, and by the name the model knows.
 	Deny []string `json:"deny,omitempty" example:"[\"*_delete\"]"`
@@ -139,6 +139,18 @@ type Approval struct {
 	CheckpointSchema string `json:"checkpoint_schema" default:"structured" enum:"freeform,structured"`
 	// Whether autonomous runs approve by themselves. If false, such a call is refused and the model is told so.
 	AutoApproveInDaemon bool `json:"auto_approve_in_daemon" default:"false"`
+	// What becomes of approvals, questions and plans that nobody answers.
+	Interrupts Interrupts `json:"interrupts,omitzero" example:"{expire_after: 24h, on_expiry: reject}"`
+}
+
+// Interrupts end by themselves if they are told to.
+type Interrupts struct {
+	// How long an interrupt stays open, also while agentd is not running. 0: until somebody answers.
+	ExpireAfter Duration `json:"expire_after,omitempty" min:"0s" example:"24h"`
+	// What nobody's answer means for an approval. `approve` lets the call run, unless it deletes, runs commands or is marked dangerous; plans and calls that may have happened are never approved by nobody.
+	OnExpiry string `json:"on_expiry" default:"reject" enum:"reject,approve"`
+	// What the model gets as the answer to a question that expired. Empty: that nobody answered.
+	DefaultAnswer string `json:"default_answer,omitempty" example:"Use your own judgement."`
 }
 
 // ApprovalPolicies name what needs approval.

@@ -14,8 +14,8 @@ func (m *machine) ask(c *Call, kind, prompt string, schema json.RawMessage, expi
 	s.Asked++
 	c.Phase = CallAsked
 	c.Interrupt = s.RunID + ".i" + strconv.Itoa(s.Asked)
-	c.InterruptKind = kind
-	m.write(OpenInterrupt{ID: c.Interrupt, Kind: kind, CallID: c.ID, Name: c.Name, Prompt: prompt, Schema: schema, Expires: expires})
+	c.InterruptKind, c.Expires = kind, m.expiry(expires)
+	m.write(OpenInterrupt{ID: c.Interrupt, Kind: kind, CallID: c.ID, Name: c.Name, Prompt: prompt, Schema: schema, Expires: c.Expires})
 	m.tell(event.CheckpointRequired, &event.Checkpoint{InterruptID: c.Interrupt, Kind: kind, Prompt: prompt, Schema: schema,
 		ToolCall: &event.Tool{ToolCallID: c.ID, Name: c.Name}})
 }
@@ -39,6 +39,9 @@ func (m *machine) answered(in Answered) error {
 		return m.illegal("interrupt %q is not open", in.Interrupt)
 	}
 	c := &s.Calls[i]
+	if c.Expires != 0 && m.now >= c.Expires {
+		return m.illegal("interrupt %q has expired", in.Interrupt)
+	}
 	reason := in.Reason
 	if reason == "" {
 		reason = "no reason given"
@@ -52,6 +55,15 @@ func (m *machine) answered(in Answered) error {
 		c.Phase = CallReady
 	case "uncertain retry":
 		c.Phase = CallReady
+	case "plan approve":
+		text := "A person approved the plan. Go on with it."
+		if in.Amended {
+			text = "A person approved the plan with changes. Go on with it as it is now:\n" + in.Text
+		}
+		r := message.ToolResult(c.ID, c.Name, false, message.Text(text))
+		result = &r
+	case "plan reject":
+		result = errorResult(c, "A person did not approve the plan: "+reason)
 	case "approval reject":
 		result = errorResult(c, "A person rejected this call: "+reason)
 	case "question reject":
@@ -73,12 +85,7 @@ func (m *machine) answered(in Answered) error {
 	}
 	m.tell(event.CheckpointResolved, &event.Checkpoint{InterruptID: c.Interrupt, Kind: c.InterruptKind, Decision: in.Decision, Reason: in.Reason})
 	if result != nil {
-		t := event.ToolCompleted
-		if result.IsError {
-			t = event.ToolFailed
-		}
-		m.tell(t, &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: result.Text(), Decision: in.Decision, Reason: in.Reason})
-		m.settle(i, result, false)
+		m.resolved(i, result, in.Decision, in.Reason)
 	}
 	m.advance()
 	return nil

@@ -26,6 +26,8 @@ type checker struct {
 	timers     map[string]int64  // timers that have not fired
 	interrupts map[string]string // open interrupts → call
 	asked      map[string]bool   // every interrupt ever opened
+	callAsked  map[string]string // their calls
+	expires    map[string]int64  // when those end by themselves
 	amended    map[string]string // calls of this batch → interrupt with their arguments
 	below      map[string]below  // children that people are asked in, by call
 	toldBelow  map[string]bool   // interrupts below that were told and not told to end
@@ -52,6 +54,7 @@ type checker struct {
 	compactions         map[string]bool // compactions of the open reply
 	usage               message.Usage
 	terminal            int
+	expired             int // interrupts that nobody answered in time
 	kept                []kept
 }
 
@@ -69,7 +72,7 @@ type kept struct {
 
 func newChecker(t testing.TB) *checker {
 	return &checker{t: t, s: New("r1", "s1"), open: map[string]Effect{}, timers: map[string]int64{},
-		interrupts: map[string]string{}, asked: map[string]bool{}, amended: map[string]string{},
+		interrupts: map[string]string{}, asked: map[string]bool{}, callAsked: map[string]string{}, expires: map[string]int64{}, amended: map[string]string{},
 		below: map[string]below{}, toldBelow: map[string]bool{},
 		entries: map[string]string{}, keys: map[string]string{}, children: map[string]string{}}
 }
@@ -245,6 +248,9 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 			c.entry(before.Model.CompactEntry, before.Leaf)
 		}
 	case Answered:
+		if until := c.expires[in.Interrupt]; until != 0 && in.Now >= until {
+			c.fail(18, "the answer to %s was accepted after it expired", in.Interrupt)
+		}
 		id, ok := c.interrupts[in.Interrupt]
 		if !ok {
 			c.fail(3, "the answer to %s was accepted, which is not open", in.Interrupt)
@@ -262,6 +268,10 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 		c.followUps = append(c.followUps, in.ID)
 	case TimerFired:
 		delete(c.timers, in.ID)
+		_, asked := before.asks(in.ID)
+		if after, still := tr.State.asks(in.ID); asked && still && after.Expires != 0 && after.Expires <= in.Now {
+			c.fail(18, "interrupt %s is open past its time", in.ID)
+		}
 	case CancelRequested:
 		c.rollsBack = c.rollsBack || in.Rollback
 	case Aborted:
@@ -276,9 +286,7 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 			}
 		}
 		clear(c.open)
-		if before.Status != Paused {
-			clear(c.timers)
-		}
+		clear(c.timers)
 	}
 }
 
@@ -420,6 +428,11 @@ func (c *checker) checkState(before State, in Input, tr Transition) {
 	if len(open) != len(c.interrupts) {
 		c.fail(3, "open interrupts are %v", c.interrupts)
 	}
+	for _, id := range open {
+		if until := c.timers[id]; until != c.expires[id] {
+			c.fail(18, "interrupt %s expires at %d, its timer is set to %d", id, c.expires[id], until)
+		}
+	}
 	if s.Status == Paused && s.Deadline != 0 {
 		c.fail(14, "the clock runs while people are awaited")
 	}
@@ -467,6 +480,16 @@ func (c *checker) checkLeaf(before State) {
 	if before.Status != Queued && before.Leaf != c.base && !path[before.Leaf] && c.rollback == "" {
 		c.fail(12, "the leaf moved from %s to %s", before.Leaf, c.s.Leaf)
 	}
+}
+
+// asks finds the call that waits for an interrupt.
+func (s *State) asks(interrupt string) (c Call, ok bool) {
+	for i := range s.Calls {
+		if s.Calls[i].Phase == CallAsked && s.Calls[i].Interrupt == interrupt {
+			return s.Calls[i], true
+		}
+	}
+	return c, false
 }
 
 // crash loses everything but the stored state, and resumes.

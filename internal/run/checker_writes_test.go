@@ -60,14 +60,31 @@ func (c *checker) write(before State, in Input, w Write) {
 			c.fail(3, "interrupt %s is opened twice", w.ID)
 		}
 		c.asked[w.ID] = true
-		c.interrupts[w.ID] = w.CallID
+		c.interrupts[w.ID], c.callAsked[w.ID], c.expires[w.ID] = w.CallID, w.CallID, w.Expires
 	case CloseInterrupt:
 		if _, ok := c.interrupts[w.ID]; !ok {
 			c.fail(3, "interrupt %s is closed and was not open", w.ID)
 		}
 		delete(c.interrupts, w.ID)
+		c.checkExpired(in, w)
 	default:
 		c.fail(1, "unknown write %T", w)
+	}
+}
+
+// checkExpired holds interrupts that ended by themselves to their time and to what
+// was declared for that (16).
+func (c *checker) checkExpired(in Input, w CloseInterrupt) {
+	if !w.Expired {
+		return
+	}
+	if fired, ok := in.(TimerFired); !ok || fired.ID != w.ID || c.expires[w.ID] == 0 || fired.Now < c.expires[w.ID] {
+		c.fail(18, "interrupt %s of time %d ended because of %+v", w.ID, c.expires[w.ID], in)
+	}
+	c.expired++
+	call := c.s.callIndex(c.callAsked[w.ID])
+	if w.Decision == "approve" && (!c.settings.Interrupts.Approve || call >= 0 && c.s.Calls[call].Grave) {
+		c.fail(18, "nobody said that %s may be approved by nobody", w.ID)
 	}
 }
 

@@ -46,4 +46,6 @@
 //  17. A run that was asked to roll back and wrote anything ends with one entry
 //     after where the session stood, which is the leaf; no other run has one. This
 //     is the exception to 12.
+//  18. An interrupt with an expiry has its timer; when that fires it is decided as
+//     declared, grave calls never by approval, and no answer is taken any more.
 package run

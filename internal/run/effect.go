@@ -68,7 +68,8 @@ type Sleep struct {
 	Until int64  `json:"until"`
 }
 
-// Timer ids.
+// Timer ids. Any other is the id of an interrupt that expires then, which has to
+// come also when the run has left memory.
 const (
 	TimerRetry    = "retry"
 	TimerDeadline = "deadline"
@@ -137,8 +138,13 @@ type OpenInterrupt struct {
 	Expires                int64
 }
 
-// CloseInterrupt ends an open interrupt that nobody answered.
-type CloseInterrupt struct{ ID, Reason string }
+// CloseInterrupt ends an open interrupt that nobody answered. One that Expired has
+// the decision that was declared for that, and the answer.
+type CloseInterrupt struct {
+	ID, Reason       string
+	Expired          bool
+	Decision, Answer string
+}
 
 func (AppendMessage) writeKind() string  { return "AppendMessage" }
 func (AppendQueued) writeKind() string   { return "AppendQueued" }

@@ -95,7 +95,7 @@ type Verdict struct {
 	Decision Decision `json:"decision"`
 	Reason   string   `json:"reason,omitempty"`
 	// Effect, Sequential and ToolKind come from the tool's declaration.
-	// ToolKind is "", "ask", "spawn" or "client".
+	// ToolKind is "", "ask", "plan", "spawn" or "client".
 	Effect     string `json:"effect,omitempty"`
 	Sequential bool   `json:"sequential,omitempty"`
 	ToolKind   string `json:"tool_kind,omitempty"`
@@ -103,6 +103,9 @@ type Verdict struct {
 	Prompt    string          `json:"prompt,omitempty"`
 	Schema    json.RawMessage `json:"schema,omitempty"`
 	ExpiresAt int64           `json:"expires_at,omitempty"`
+	// Grave: nothing but a person's word lets the call run, whatever is declared
+	// for when nobody answers.
+	Grave bool `json:"grave,omitempty"`
 }
 
 // ToolDone is the outcome of a call, of a tool or of a child run.
@@ -136,11 +139,11 @@ type ChildWaits struct {
 type Answered struct {
 	At
 	Interrupt string `json:"interrupt"`
-	// Decision is approve or reject; for a question answer or reject; for an
+	// Decision is approve or reject, of a plan too; for a question answer or reject; for an
 	// uncertain call retry, skip or done.
 	Decision string `json:"decision"`
 	Reason   string `json:"reason,omitempty"`
-	// Text is the answer to a question, or what to tell the model about a
+	// Text is the answer to a question, the plan as a person changed it, or what to tell the model about a
 	// call that is marked done.
 	Text string `json:"-"`
 	// Amended: the interrupt's answer holds changed, validated arguments.

@@ -159,6 +159,8 @@ func (m *machine) timerFired(in TimerFired) error {
 			break
 		}
 		return m.deadline()
+	default:
+		m.expired(in.ID)
 	}
 	return nil
 }

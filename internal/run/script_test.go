@@ -17,9 +17,10 @@ import (
 //	                                       retry=MAX,BASE,LIMIT autonomous skip_rest all
 //	                                       fail_on_tool_error sequential step_retries=N same_failures=N same_calls=N
 //	                                       routing=STRATEGY facts=PRICE/LATENCY,…
+//	                                       expire expire_approves expire_answer=TEXT
 //	reply ["text"] [ID:TOOL]… [stop=length]     an empty ID is written as :TOOL
 //	fail CLASS [after=MS] ["partial text"] [ID:TOOL]…
-//	allow|ask|deny CALL [effect=E] [kind=K] [sequential] ["prompt or reason"]
+//	allow|ask|deny CALL [effect=E] [kind=K] [sequential] [grave] ["prompt or reason"]
 //	done CALL [error] [terminate] ["text"]
 //	waits CALL [paused] [INTERRUPT]… [closed=INTERRUPT]   what is open below a child run
 //	answer INTERRUPT DECISION [amended] ["text"]
@@ -145,9 +146,9 @@ func (p *player) input(verb string, w words) Input {
 		}
 		return f
 	case "allow", "ask", "deny":
-		sequential := w.flag("sequential")
+		sequential, grave := w.flag("sequential"), w.flag("grave")
 		return Verdict{At: at, CallID: arg(0), Decision: Decision(verb), Reason: w.text, Prompt: w.text,
-			Effect: w.named["effect"], ToolKind: w.named["kind"], Sequential: sequential}
+			Effect: w.named["effect"], ToolKind: w.named["kind"], Sequential: sequential, Grave: grave}
 	case "done":
 		isError, terminate := w.flag("error"), w.flag("terminate")
 		r := message.ToolResult("", "", isError, message.Text(w.text))
@@ -198,7 +199,8 @@ func (p *player) start(at At, w words) Input {
 	s := Settings{Models: p.number(w.named["models"]), MaxSteps: p.number(w.named["max_steps"]), MaxToolCalls: p.number(w.named["max_tool_calls"]),
 		MaxFailures: p.number(w.named["max_failures"]), MaxRunMS: int64(p.number(w.named["max_run"])),
 		Autonomous: w.flag("autonomous"), SkipRest: w.flag("skip_rest"), AllAtOnce: w.flag("all"),
-		FailOnToolError: w.flag("fail_on_tool_error"), Sequential: w.flag("sequential")}
+		FailOnToolError: w.flag("fail_on_tool_error"), Sequential: w.flag("sequential"),
+		Interrupts: Expiry{AfterMS: int64(p.number(w.named["expire"])), Approve: w.flag("expire_approves"), Answer: w.named["expire_answer"]}}
 	if r := w.named["retry"]; r != "" {
 		parts := strings.Split(r, ",")
 		s.Retry = Retry{Max: p.number(parts[0]), BaseMS: int64(p.number(parts[1])), LimitMS: int64(p.number(parts[2]))}
@@ -312,8 +314,15 @@ func showWrite(w Write) string {
 	case ReturnQueued:
 		return fmt.Sprintf("hand back %v", w.Inputs)
 	case OpenInterrupt:
-		return fmt.Sprintf("open %s, %s of %s %q", w.ID, w.Kind, w.CallID, w.Prompt)
+		s := fmt.Sprintf("open %s, %s of %s %q", w.ID, w.Kind, w.CallID, w.Prompt)
+		if w.Expires != 0 {
+			s += fmt.Sprintf(" until %d", w.Expires)
+		}
+		return s
 	case CloseInterrupt:
+		if w.Expired {
+			return fmt.Sprintf("close %s, expired: %s %q", w.ID, w.Decision, w.Answer)
+		}
 		return fmt.Sprintf("close %s %q", w.ID, w.Reason)
 	}
 	return fmt.Sprintf("%T", w)

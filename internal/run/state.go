@@ -81,6 +81,8 @@ type Settings struct {
 	// model is asked once more, without tools, to close its answer.
 	MaxSameFailures int `json:"max_same_failures,omitempty"`
 	MaxSameCalls    int `json:"max_same_calls,omitempty"`
+	// Interrupts says what becomes of those that nobody answers.
+	Interrupts Expiry `json:"interrupts,omitzero"`
 }
 
 // Retry says how failed model calls are tried again.
@@ -194,7 +196,7 @@ type Call struct {
 	// Effect is read, idempotent or once.
 	Effect     string `json:"effect,omitempty"`
 	Sequential bool   `json:"sequential,omitempty"`
-	// Kind is "", "ask" or "spawn".
+	// Kind is "", "ask", "plan", "spawn" or "client".
 	Kind string `json:"kind,omitempty"`
 	// Child is the id of the child run of a spawn. Waits are the interrupts that
 	// are open below it, as far as this run was told, and Paused is whether it
@@ -205,6 +207,9 @@ type Call struct {
 	// Interrupt is the open or answered interrupt, InterruptKind its kind.
 	Interrupt     string `json:"interrupt,omitempty"`
 	InterruptKind string `json:"interrupt_kind,omitempty"`
+	// Expires is when it ends by itself, 0 for never. Grave: not by approval.
+	Expires int64 `json:"expires,omitempty"`
+	Grave   bool  `json:"grave,omitempty"`
 	// Amended is whether a person changed the arguments; they are in the
 	// interrupt AmendedBy, also when the call has a later one.
 	Amended   bool   `json:"amended,omitempty"`

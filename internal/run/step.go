@@ -83,6 +83,7 @@ func Step(s State, in Input) (Transition, error) {
 		return Transition{}, err
 	}
 	m.settleStatus()
+	m.setExpiries(&s)
 	m.note(from)
 	return m.Transition, nil
 }

@@ -13,7 +13,12 @@ const (
 	kindSpawn  = "spawn"
 	kindClient = "client"
 
-	kindUncertain = "uncertain" // of an interrupt: the call may have happened
+	kindPlan = "plan"
+
+	// Kinds of interrupts, besides kindPlan.
+	kindApproval  = "approval"
+	kindQuestion  = "question"
+	kindUncertain = "uncertain" // the call may have happened
 
 	effectRead       = "read"
 	effectIdempotent = "idempotent"
@@ -66,7 +71,7 @@ func (m *machine) verdict(in Verdict) error {
 	if i > 0 && s.Calls[i-1].Phase == CallPlanned {
 		return m.illegal("call %q is judged before the one ahead of it", in.CallID)
 	}
-	c.Effect, c.Sequential, c.Kind = in.Effect, in.Sequential, in.ToolKind
+	c.Effect, c.Sequential, c.Kind, c.Grave = in.Effect, in.Sequential, in.ToolKind, in.Grave
 	if c.Effect != effectRead && c.Effect != effectIdempotent {
 		c.Effect = effectOnce // what nobody declared safe is not
 	}
@@ -79,9 +84,12 @@ func (m *machine) verdict(in Verdict) error {
 	case in.Decision == Allow:
 		c.Phase = CallReady
 	case in.Decision == Ask:
-		kind := "approval"
-		if c.Kind == kindAsk {
-			kind = "question"
+		kind := kindApproval
+		switch c.Kind {
+		case kindAsk:
+			kind = kindQuestion
+		case kindPlan:
+			kind = kindPlan
 		}
 		m.ask(c, kind, in.Prompt, in.Schema, in.ExpiresAt)
 	case in.Decision == Deny:

@@ -61,7 +61,8 @@ func (w *walk) randomSettings() Settings {
 		MaxFailures: pick(0, 0, 0, 1, 4), MaxRunMS: int64(pick(0, 0, 0, 500, 5000)), SkipRest: w.flag(), AllAtOnce: w.flag(),
 		FailOnToolError: w.src.intn(5) == 4, Sequential: w.flag(), StepRetries: pick(0, 0, 1),
 		MaxSameFailures: pick(0, 1, 2), MaxSameCalls: pick(0, 0, 2, 1),
-		Retry: Retry{Max: pick(0, 1, 3), BaseMS: int64(pick(0, 100, 2000)), LimitMS: int64(pick(0, 300, 8000))},
+		Retry:      Retry{Max: pick(0, 1, 3), BaseMS: int64(pick(0, 100, 2000)), LimitMS: int64(pick(0, 300, 8000))},
+		Interrupts: Expiry{AfterMS: int64(pick(0, 0, 300, 3000)), Approve: w.flag(), Answer: []string{"", "yes"}[w.src.intn(2)]},
 	}
 }
 
@@ -127,7 +128,7 @@ func (w *walk) failure() Input {
 func (w *walk) verdict(id string) Input {
 	v := Verdict{At: w.at(), CallID: id, Decision: []Decision{Allow, Allow, Ask, Deny}[w.src.intn(4)], Reason: "no", Prompt: "may it?",
 		Effect:   []string{"read", "idempotent", "once", "", "unheard of"}[w.src.intn(5)],
-		ToolKind: []string{"", "", "", "ask", "spawn", "client"}[w.src.intn(6)]}
+		ToolKind: []string{"", "", "", "ask", "spawn", "client", "plan"}[w.src.intn(7)], Grave: w.flag()}
 	v.Sequential = w.src.intn(5) == 4
 	return v
 }
@@ -199,7 +200,8 @@ func (w *walk) childWaits(id string) Input {
 
 // fire ends a timer; now and then too early, as a clock that is set back would.
 func (w *walk) fire() {
-	id := []string{TimerRetry, TimerDeadline}[w.src.intn(2)]
+	ids := append([]string{TimerRetry, TimerDeadline}, w.s.Interrupts()...)
+	id := ids[w.src.intn(len(ids))]
 	if until, ok := w.timers[id]; ok && w.src.intn(4) != 3 {
 		w.now = max(w.now, until)
 	}
@@ -325,6 +327,9 @@ func TestRandomWalk(t *testing.T) {
 			met["phase "+string(w.s.Phase)]++
 			if w.s.Status == Paused {
 				met["paused"]++
+				if slices.ContainsFunc(w.s.Calls, func(c Call) bool { return c.Phase == CallAsked && c.Expires != 0 }) {
+					met["expiring"]++
+				}
 				if w.s.AwaitsChild() {
 					met["paused on a child"]++
 				}
@@ -335,9 +340,10 @@ func TestRandomWalk(t *testing.T) {
 		}
 		w.finish()
 		met["end "+w.s.StopReason]++
+		met["expired"] += w.expired
 		steps, illegal = steps+len(w.log), illegal+w.illegal
 	}
-	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused", "paused on a child",
+	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused", "paused on a child", "expiring", "expired",
 		"end stop", "end length", "end cancelled", "end max_steps", "end max_tool_calls", "end max_failures_per_run", "end max_run_time",
 		"end tool_failed", "end profile_gone", "end model_error", "end context_overflow", "end terminated_by_tool", "end " + StopRepeatedFailures, "end " + StopRepeatedCalls, "end " + StopClientTools} {
 		if met[want] < 3 {

@@ -42,6 +42,10 @@ type People interface {
 	Answer(ctx context.Context, req engine.AnswerRequest) (*engine.InterruptView, error)
 	Interrupts(ctx context.Context, tenant string, f engine.InterruptFilter) (interrupts []*engine.InterruptView, cursor string, err error)
 	Interrupt(ctx context.Context, ref engine.Ref) (*engine.InterruptView, error)
+	// Rules gives what people allowed for the rest of a session. Revoke takes a
+	// rule back, or all if it is "".
+	Rules(ctx context.Context, session engine.Ref) ([]*engine.RuleView, error)
+	Revoke(ctx context.Context, session engine.Ref, rule string) error
 }
 
 // Journal reads what runs told.

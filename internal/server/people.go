@@ -14,6 +14,7 @@ type answerBody struct {
 	Args     json.RawMessage `json:"args"`
 	Answer   json.RawMessage `json:"answer"`
 	Reason   string          `json:"reason"`
+	Remember bool            `json:"remember"`
 }
 
 // runAnswerBody also says which interrupt of the run is meant.
@@ -23,10 +24,11 @@ type runAnswerBody struct {
 	Args        json.RawMessage `json:"args"`
 	Answer      json.RawMessage `json:"answer"`
 	Reason      string          `json:"reason"`
+	Remember    bool            `json:"remember"`
 }
 
 func (b *answerBody) request(r *http.Request) (engine.AnswerRequest, error) {
-	req := engine.AnswerRequest{Tenant: tenant(r), Decision: b.Decision, Args: given(b.Args), Answer: given(b.Answer), Reason: b.Reason, By: by(r)}
+	req := engine.AnswerRequest{Tenant: tenant(r), Decision: b.Decision, Args: given(b.Args), Answer: given(b.Answer), Reason: b.Reason, By: by(r), Remember: b.Remember}
 	if err := oneOf("decision", b.Decision, "approve", "reject", "retry", "skip", "done"); err != nil {
 		return req, err
 	}
@@ -44,7 +46,7 @@ func (s *Server) answerRun(w http.ResponseWriter, r *http.Request) error {
 	if err := s.read(w, r, &b); err != nil {
 		return err
 	}
-	a := answerBody{b.Decision, b.Args, b.Answer, b.Reason}
+	a := answerBody{b.Decision, b.Args, b.Answer, b.Reason, b.Remember}
 	req, err := a.request(r)
 	if err != nil {
 		return err

@@ -186,6 +186,12 @@ type InterruptChange struct {
 	InterruptAnswer
 }
 
+// InterruptRef names an interrupt of a tenant, and when it ends.
+type InterruptRef struct {
+	Tenant, RunID, ID string
+	Expires           int64
+}
+
 // InterruptFilter selects interrupts. RunID also selects those of descendants
 // of that run when it is their root. Within selects of all those the ones of one
 // run and of runs whose ids begin with its id and a dot: the runs below it.
@@ -265,6 +271,8 @@ type Tx struct {
 
 	NewInterrupts []*Interrupt
 	Answers       []InterruptChange
+	NewRules      []*Rule
+	DropRules     []RuleRef
 
 	Events []*Event
 	Trace  []*Trace
@@ -274,7 +282,7 @@ type Tx struct {
 	BlobUses []BlobUse
 
 	// DropSessions deletes sessions with everything that belongs to them:
-	// entries, runs with their inputs, events, trace and interrupts, and blobs
+	// entries, rules, runs with their inputs, events, trace and interrupts, and blobs
 	// that no other session uses. Their usage stays: it is the bill. A session
 	// with a run that has not ended is refused (ErrSessionBusy).
 	DropSessions []string
@@ -287,6 +295,6 @@ type Tx struct {
 func (t *Tx) Empty() bool {
 	return len(t.NewSessions)+len(t.NewRuns)+len(t.Entries)+len(t.Leaves)+len(t.Runs)+len(t.Inputs)+
 		len(t.DropInputs)+len(t.NewInterrupts)+len(t.Answers)+len(t.Events)+len(t.Trace)+
-		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions)+
+		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions)+len(t.NewRules)+len(t.DropRules)+
 		len(t.NewKeys)+len(t.Keys) == 0
 }

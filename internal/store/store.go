@@ -40,6 +40,7 @@ type Store interface {
 	SessionReader
 	JournalReader
 	InterruptReader
+	RuleReader
 	BlobReader
 	DropReader
 	KeyReader
@@ -91,6 +92,9 @@ type InterruptReader interface {
 	Interrupt(ctx context.Context, tenant, id string) (*Interrupt, error)
 	// Interrupts lists interrupts, oldest first. The cursor is "" at the end.
 	Interrupts(ctx context.Context, tenant string, f InterruptFilter) (i []*Interrupt, cursor string, err error)
+	// Expiring gives the open interrupts of all tenants that end by themselves,
+	// the first to end first.
+	Expiring(ctx context.Context) ([]InterruptRef, error)
 }
 
 // BlobReader reads blobs.

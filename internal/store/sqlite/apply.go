@@ -101,6 +101,9 @@ func (a *applier) apply(j *job) error {
 	if err := a.interrupts(t, tx); err != nil {
 		return err
 	}
+	if err := a.rules(t, tx); err != nil {
+		return err
+	}
 	for i := range j.journals {
 		if err := a.journal(t, tx, &j.journals[i], first); err != nil {
 			return err

@@ -53,6 +53,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"InterruptAnsweredOnce", testInterrupts},
 		{"InterruptFilter", testInterruptFilter},
 		{"InterruptPages", testInterruptPages},
+		{"ExpiringInterrupts", testExpiring},
+		{"SessionRules", testSessionRules},
 		{"InterruptAnswerRaceHasOneWinner", testAnswerRace},
 		{"UsageSums", testUsage},
 		{"BlobsByContent", testBlobs},
