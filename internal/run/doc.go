@@ -43,4 +43,5 @@
 //     and its end once.
 //  16. An interrupt with an expiry has its timer; when that fires it is decided as
 //     declared, grave calls never by approval, and no answer is taken any more.
+//  17. A captured call is recorded once, with an id of its own, and never started.
 package run

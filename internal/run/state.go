@@ -104,6 +104,7 @@ type State struct {
 	Failures  int `json:"failures,omitempty"`
 	Children  int `json:"children,omitempty"`
 	Asked     int `json:"asked,omitempty"`
+	Proposed  int `json:"proposed,omitempty"`
 
 	Usage message.Usage `json:"usage"`
 

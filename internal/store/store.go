@@ -41,6 +41,7 @@ type Store interface {
 	JournalReader
 	InterruptReader
 	RuleReader
+	ProposalReader
 	BlobReader
 	DropReader
 	// Close waits for commits under way and releases the store. It writes
