@@ -53,6 +53,7 @@ type place interface {
 	sessions
 	interrupts
 	rulings
+	proposals
 	Close() error
 }
 
