@@ -388,7 +388,7 @@ func settings(p *profile.Profile) run.Settings {
 }
 
 func rules(p *profile.Profile) policy.Rules {
-	r := policy.Rules{Mode: policy.Mode(p.ApprovalMode), AutoApprove: p.AutoApproveInDaemon}
+	r := policy.Rules{Mode: policy.Mode(p.ApprovalMode), AutoApprove: p.AutoApproveInDaemon, Capture: p.AutonomousApproval == "capture"}
 	if p.ApprovalPolicies.WriteOps {
 		r.Classes = append(r.Classes, "write")
 	}

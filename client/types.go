@@ -35,6 +35,8 @@ type Run struct {
 	Budget *RunBudget `json:"budget,omitempty"`
 	// Interrupts are the open ones; lists leave them out.
 	Interrupts []*Interrupt `json:"interrupts,omitempty"`
+	// Proposals are what an autonomous run, and those below it, recorded.
+	Proposals []*Proposal `json:"proposals,omitempty"`
 	// ToolCalls are for the caller to perform, if StopReason is
 	// "client_tool_calls".
 	ToolCalls []message.Block `json:"tool_calls,omitempty"`

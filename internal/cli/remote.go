@@ -54,6 +54,7 @@ type place interface {
 	interrupts
 	keyring
 	rulings
+	proposals
 	Close() error
 }
 

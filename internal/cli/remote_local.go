@@ -128,6 +128,7 @@ func runOf(r *agentd.Run, err error) (*client.Run, error) {
 		ProfileVersion: r.ProfileVersion, Mode: r.Mode, Status: r.Status, StopReason: r.StopReason, Output: r.Output, Steps: r.Steps,
 		Usage: r.Usage, Interrupts: interruptsOf(r.Interrupts), ToolCalls: r.ToolCalls, Error: r.Error, Metadata: r.Metadata,
 		CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt, LastSeq: r.LastSeq}
+	out.Proposals, _ = proposalsOf(r.Proposals, nil)
 	if b := r.Budget; b != nil {
 		out.Budget = &client.RunBudget{Limits: client.Budget(b.Limits), Used: client.BudgetUsed(b.Used)}
 	}

@@ -117,6 +117,7 @@ type Run struct {
 	Usage          message.Usage    `json:"usage"`
 	Budget         *Budget          `json:"budget,omitempty"` // if the request gave one; lists leave it out
 	Interrupts     []*InterruptView `json:"interrupts,omitempty"`
+	Proposals      []*ProposalView  `json:"proposals,omitempty"`  // of an autonomous run and those below it; lists leave them out
 	ToolCalls      []message.Block  `json:"tool_calls,omitempty"` // client tool calls, when the run ended for them
 	Error          *event.Error     `json:"error,omitempty"`
 	Metadata       json.RawMessage  `json:"metadata,omitempty"`

@@ -317,6 +317,7 @@ func merge(a, b *store.Tx) {
 	a.NewInterrupts = append(a.NewInterrupts, b.NewInterrupts...)
 	a.Answers = append(a.Answers, b.Answers...)
 	a.NewRules = append(a.NewRules, b.NewRules...)
+	a.NewProposals = append(a.NewProposals, b.NewProposals...)
 	a.Events = append(a.Events, b.Events...)
 	a.Trace = append(a.Trace, b.Trace...)
 	a.Usage = append(a.Usage, b.Usage...)
@@ -353,6 +354,10 @@ func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
 		tx.NewInterrupts = append(tx.NewInterrupts, &store.Interrupt{ID: w.ID, RunID: d.ref.ID, RootID: d.rootID(), SessionID: d.row.SessionID,
 			CallID: w.CallID, Kind: w.Kind, Prompt: w.Prompt, Schema: w.Schema, ToolCall: call, Created: now, Expires: w.Expires,
 			InterruptAnswer: store.InterruptAnswer{Status: "open"}})
+	case run.RecordProposal:
+		tx.NewProposals = append(tx.NewProposals, &store.Proposal{ID: w.ID, RunID: d.ref.ID, CallID: w.CallID, Name: w.Name, Effect: w.Effect, Key: w.Key,
+			Args: d.tools.args(w.CallID, w.Name), Temp: w.Temp, Predicted: w.Predicted, Reason: w.Reason, Created: now,
+			ProposalUpdate: store.ProposalUpdate{Status: "proposed"}})
 	case run.CloseInterrupt:
 		a := store.InterruptAnswer{Status: "cancelled", Reason: w.Reason, Answered: now}
 		if w.Expired {

@@ -194,6 +194,8 @@ type Engine struct {
 	waiters map[Ref][]chan struct{}
 	// later are the pauses of runs that failed to be driven.
 	later map[Ref]*time.Timer
+	// deciding are the trees of runs whose proposals somebody decides about.
+	deciding map[Ref]bool
 	// expiries are the timers of open interrupts.
 	expiries map[expiry]*time.Timer
 	closed   bool
@@ -247,7 +249,7 @@ func New(cfg Config) (*Engine, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, page: replayPage, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
 		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{},
-		later: map[Ref]*time.Timer{}, expiries: map[expiry]*time.Timer{}}, nil
+		later: map[Ref]*time.Timer{}, expiries: map[expiry]*time.Timer{}, deciding: map[Ref]bool{}}, nil
 }
 
 // Recover goes on with every run that was under way when the last engine ended,

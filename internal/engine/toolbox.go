@@ -136,6 +136,8 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 		}
 	}
 	switch {
+	case verdict.Capture:
+		v.Decision = run.Capture
 	case verdict.Deny:
 		v.Reason = "Not executed: " + verdict.Reason + "."
 	case verdict.Ask:

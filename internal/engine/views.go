@@ -116,6 +116,12 @@ func (e *Engine) view(ctx context.Context, tenant string, row *store.Run) (*Run,
 		}
 		r.Interrupts = e.interruptViews(ctx, tenant, open)
 	}
+	if row.Mode == Autonomous {
+		var err error
+		if r.Proposals, err = e.Proposals(ctx, Ref{tenant, row.ID}); err != nil {
+			return nil, err
+		}
+	}
 	return r, nil
 }
 

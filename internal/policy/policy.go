@@ -31,14 +31,17 @@ type Rules struct {
 	Classes []string
 	// AutoApprove lets autonomous runs execute what would need approval.
 	AutoApprove bool
+	// Capture records such calls as proposals instead of refusing them.
+	Capture bool
 }
 
 // Verdict is a decision and why.
 type Verdict struct {
 	// Ask: a person must agree. Deny: nobody can, the call is refused.
-	// Neither: the call may run.
-	Ask, Deny bool
-	Reason    string
+	// Capture: it is recorded for a person to decide about later. None of
+	// them: the call may run.
+	Ask, Deny, Capture bool
+	Reason             string
 }
 
 // Judge decides about a call with validated arguments. A condition that is not
@@ -53,6 +56,8 @@ func (r *Rules) Judge(spec *tool.Spec, args json.RawMessage, autonomous bool) Ve
 		return Verdict{Ask: true, Reason: reason}
 	case r.AutoApprove:
 		return Verdict{Reason: "auto_approve_in_daemon allows it; " + reason}
+	case r.Capture && spec.Kind == "":
+		return Verdict{Capture: true, Reason: "it needs a person's approval (" + reason + ") and this run is autonomous"}
 	default:
 		return Verdict{Deny: true, Reason: "it needs a person's approval (" + reason + ") and this run is autonomous"}
 	}

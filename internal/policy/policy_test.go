@@ -33,6 +33,8 @@ func TestJudge(t *testing.T) {
 		{"no condition matches", Rules{}, rm, `{"cmd":"ls"}`, false, "run", ""},
 		{"a broken condition asks", Rules{}, broken, `{"cmd":"ls"}`, false, "ask", "conditional"},
 		{"nobody is there", Rules{}, always, `{}`, true, "deny", "autonomous"},
+		{"nobody is there, and somebody looks later", Rules{Capture: true}, always, `{}`, true, "capture", "autonomous"},
+		{"somebody is there", Rules{Capture: true}, always, `{}`, false, "ask", "always"},
 		{"nobody is there, and that is fine", Rules{AutoApprove: true}, always, `{}`, true, "run", "auto_approve_in_daemon"},
 	} {
 		v := c.rules.Judge(&c.spec, json.RawMessage(c.args), c.autonomous)
@@ -41,6 +43,8 @@ func TestJudge(t *testing.T) {
 			got = "ask"
 		} else if v.Deny {
 			got = "deny"
+		} else if v.Capture {
+			got = "capture"
 		}
 		if got != c.want || !strings.Contains(v.Reason, c.reason) || v.Reason == "" {
 			t.Errorf("%s: %s because %q", c.name, got, v.Reason)

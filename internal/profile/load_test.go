@@ -102,6 +102,7 @@ approval_mode: always
 approval_policies: {write_ops: false, dangerous_ops: true, budget_exceeded: false}
 checkpoint_schema: freeform
 auto_approve_in_daemon: true
+autonomous_approval: fail
 interrupts: {expire_after: 1h, on_expiry: approve, default_answer: d}
 max_steps: 1
 max_tool_calls: 2

@@ -141,7 +141,7 @@ func (c *checker) starts(in Input, id string) {
 		sequential = sequential || v.Sequential
 	}
 	v := c.verdicts[id]
-	if v.Decision == Deny || v.ToolKind == "client" {
+	if v.Decision == Deny || v.Decision == Capture || v.ToolKind == "client" {
 		c.fail(8, "call %s starts, its verdict is %+v", id, v)
 	}
 	for _, call := range c.interrupts {

@@ -67,6 +67,11 @@ func (c *checker) write(before State, in Input, w Write) {
 		}
 		delete(c.interrupts, w.ID)
 		c.checkExpired(in, w)
+	case RecordProposal:
+		if v, ok := in.(Verdict); !ok || v.Decision != Capture || v.CallID != w.CallID || c.asked[w.ID] {
+			c.fail(19, "proposal %s of call %s comes from %+v", w.ID, w.CallID, in)
+		}
+		c.asked[w.ID] = true
 	default:
 		c.fail(1, "unknown write %T", w)
 	}

@@ -48,4 +48,5 @@
 //     is the exception to 12.
 //  18. An interrupt with an expiry has its timer; when that fires it is decided as
 //     declared, grave calls never by approval, and no answer is taken any more.
+//  19. A captured call is recorded once, with an id of its own, and never started.
 package run

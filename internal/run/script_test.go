@@ -20,7 +20,7 @@ import (
 //	                                       expire expire_approves expire_answer=TEXT
 //	reply ["text"] [ID:TOOL]… [stop=length]     an empty ID is written as :TOOL
 //	fail CLASS [after=MS] ["partial text"] [ID:TOOL]…
-//	allow|ask|deny CALL [effect=E] [kind=K] [sequential] [grave] ["prompt or reason"]
+//	allow|ask|deny|capture CALL [effect=E] [kind=K] [sequential] [grave] ["prompt or reason"]
 //	done CALL [error] [terminate] ["text"]
 //	waits CALL [paused] [INTERRUPT]… [closed=INTERRUPT]   what is open below a child run
 //	answer INTERRUPT DECISION [amended] ["text"]
@@ -145,7 +145,7 @@ func (p *player) input(verb string, w words) Input {
 			f.Partial = p.message(w)
 		}
 		return f
-	case "allow", "ask", "deny":
+	case "allow", "ask", "deny", "capture":
 		sequential, grave := w.flag("sequential"), w.flag("grave")
 		return Verdict{At: at, CallID: arg(0), Decision: Decision(verb), Reason: w.text, Prompt: w.text,
 			Effect: w.named["effect"], ToolKind: w.named["kind"], Sequential: sequential, Grave: grave}
@@ -319,6 +319,8 @@ func showWrite(w Write) string {
 			s += fmt.Sprintf(" until %d", w.Expires)
 		}
 		return s
+	case RecordProposal:
+		return fmt.Sprintf("propose %s, %s of %s, temporary id %s", w.ID, w.Name, w.CallID, w.Temp)
 	case CloseInterrupt:
 		if w.Expired {
 			return fmt.Sprintf("close %s, expired: %s %q", w.ID, w.Decision, w.Answer)

@@ -118,6 +118,7 @@ type State struct {
 	Failures  int `json:"failures,omitempty"`
 	Children  int `json:"children,omitempty"`
 	Asked     int `json:"asked,omitempty"`
+	Proposed  int `json:"proposed,omitempty"`
 
 	// FailedSteps counts steps in a row with a failed tool, under StepRetries.
 	FailedSteps int `json:"failed_steps,omitempty"`

@@ -92,6 +92,8 @@ func (m *machine) verdict(in Verdict) error {
 			kind = kindPlan
 		}
 		m.ask(c, kind, in.Prompt, in.Schema, in.ExpiresAt)
+	case in.Decision == Capture:
+		m.capture(i, in.Reason)
 	case in.Decision == Deny:
 		m.fail(i, in.Reason)
 	default:

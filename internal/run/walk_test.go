@@ -126,7 +126,7 @@ func (w *walk) failure() Input {
 }
 
 func (w *walk) verdict(id string) Input {
-	v := Verdict{At: w.at(), CallID: id, Decision: []Decision{Allow, Allow, Ask, Deny}[w.src.intn(4)], Reason: "no", Prompt: "may it?",
+	v := Verdict{At: w.at(), CallID: id, Decision: []Decision{Allow, Allow, Ask, Deny, Capture}[w.src.intn(5)], Reason: "no", Prompt: "may it?",
 		Effect:   []string{"read", "idempotent", "once", "", "unheard of"}[w.src.intn(5)],
 		ToolKind: []string{"", "", "", "ask", "spawn", "client", "plan"}[w.src.intn(7)], Grave: w.flag()}
 	v.Sequential = w.src.intn(5) == 4

@@ -14,6 +14,7 @@ type Engine interface {
 	Runs
 	Steering
 	People
+	Proposals
 	Journal
 	Sessions
 	Catalogue
@@ -46,6 +47,14 @@ type People interface {
 	// rule back, or all if it is "".
 	Rules(ctx context.Context, session engine.Ref) ([]*engine.RuleView, error)
 	Revoke(ctx context.Context, session engine.Ref, rule string) error
+}
+
+// Proposals shows and decides what autonomous runs recorded instead of doing it.
+type Proposals interface {
+	Proposals(ctx context.Context, ref engine.Ref) ([]*engine.ProposalView, error)
+	// Apply makes the calls in order, each once, and stops at the first that fails.
+	Apply(ctx context.Context, req engine.DecideRequest) ([]*engine.ProposalView, error)
+	Discard(ctx context.Context, req engine.DecideRequest) ([]*engine.ProposalView, error)
 }
 
 // Journal reads what runs told.

@@ -273,6 +273,8 @@ type Tx struct {
 	Answers       []InterruptChange
 	NewRules      []*Rule
 	DropRules     []RuleRef
+	NewProposals  []*Proposal
+	Proposals     []ProposalChange
 
 	Events []*Event
 	Trace  []*Trace
@@ -296,5 +298,5 @@ func (t *Tx) Empty() bool {
 	return len(t.NewSessions)+len(t.NewRuns)+len(t.Entries)+len(t.Leaves)+len(t.Runs)+len(t.Inputs)+
 		len(t.DropInputs)+len(t.NewInterrupts)+len(t.Answers)+len(t.Events)+len(t.Trace)+
 		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions)+len(t.NewRules)+len(t.DropRules)+
-		len(t.NewKeys)+len(t.Keys) == 0
+		len(t.NewProposals)+len(t.Proposals)+len(t.NewKeys)+len(t.Keys) == 0
 }

@@ -41,6 +41,7 @@ type Store interface {
 	JournalReader
 	InterruptReader
 	RuleReader
+	ProposalReader
 	BlobReader
 	DropReader
 	KeyReader

@@ -55,6 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"InterruptPages", testInterruptPages},
 		{"ExpiringInterrupts", testExpiring},
 		{"SessionRules", testSessionRules},
+		{"Proposals", testProposals},
 		{"InterruptAnswerRaceHasOneWinner", testAnswerRace},
 		{"UsageSums", testUsage},
 		{"BlobsByContent", testBlobs},

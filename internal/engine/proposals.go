@@ -1,0 +1,426 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"agentd/fault"
+	"agentd/internal/run"
+	"agentd/internal/store"
+	"agentd/message"
+	"agentd/tool"
+)
+
+// Statuses of proposals. Applying means that the call was started and its outcome
+// is not known: it runs now, or the process ended meanwhile.
+const (
+	proposed  = "proposed"
+	applying  = "applying"
+	applied   = "applied"
+	failed    = "failed"
+	discarded = "discarded"
+)
+
+// ProposalView is a call that an autonomous run recorded instead of making it.
+type ProposalView struct {
+	ID         string          `json:"proposal_id"`
+	RunID      string          `json:"run_id"`
+	ToolCallID string          `json:"tool_call_id"`
+	Tool       string          `json:"tool"`
+	Args       json.RawMessage `json:"args,omitempty"`
+	// TempID stands in Predicted, and in the arguments of later proposals, for the
+	// id of what the call makes; RealID is what took its place.
+	TempID    string          `json:"temp_id"`
+	RealID    json.RawMessage `json:"real_id,omitempty"`
+	Predicted string          `json:"predicted"`
+	Reason    string          `json:"reason"`
+	// Status is proposed, applying, applied, failed or discarded.
+	Status    string `json:"status"`
+	Result    string `json:"result,omitempty"`
+	By        string `json:"by,omitempty"`
+	CreatedAt string `json:"created_at"`
+	DecidedAt string `json:"decided_at,omitempty"`
+}
+
+// DecideRequest applies or discards proposals of a run that has ended.
+type DecideRequest struct {
+	Tenant, Run string
+	// Proposal is the one that is meant; empty means all that are left.
+	Proposal string
+	By       string
+	// Uncertain says what became of a call that was started when the process
+	// ended: "retry" makes it again, "done" takes it as made, with RealID as its id.
+	Uncertain string
+	RealID    string
+}
+
+// Proposals lists what a run, and the runs below it, recorded, in order.
+func (e *Engine) Proposals(ctx context.Context, ref Ref) ([]*ProposalView, error) {
+	rows, err := e.store.Proposals(ctx, ref.Tenant, ref.ID)
+	if err != nil {
+		return nil, notFound("run", ref.ID, err)
+	}
+	views := make([]*ProposalView, len(rows))
+	redact := map[string]hydrator{}
+	for i, p := range rows {
+		h, ok := redact[p.RunID]
+		if !ok {
+			h.run(ctx, e, ref.Tenant, p.RunID)
+			redact[p.RunID] = h
+		}
+		views[i] = &ProposalView{ID: p.ID, RunID: p.RunID, ToolCallID: p.CallID, Tool: p.Name, Args: h.redact.data(p.Name, p.Args), TempID: p.Temp,
+			RealID: p.Real, Predicted: p.Predicted, Reason: p.Reason, Status: p.Status, Result: h.redact.text(p.Name, p.Result), By: p.By,
+			CreatedAt: timestamp(p.Created), DecidedAt: timestamp(p.Decided)}
+	}
+	return views, nil
+}
+
+// Discard decides that proposals are never applied.
+func (e *Engine) Discard(ctx context.Context, req DecideRequest) ([]*ProposalView, error) {
+	return e.decide(ctx, &req, func(p *store.Proposal, _ []*store.Proposal) error {
+		if p.Status == applying {
+			return unclear(p)
+		}
+		return e.setProposal(ctx, req.Tenant, p, store.ProposalUpdate{Status: discarded, Result: p.Result, By: req.By, Decided: e.now()}, nil)
+	})
+}
+
+// Apply makes the calls that were proposed, in order, each once: that it starts is
+// durable before it does, and its outcome before the next one starts. It stops at
+// the first that fails; a later Apply goes on there. The ids of what was made take
+// the place of temporary ones.
+func (e *Engine) Apply(ctx context.Context, req DecideRequest) ([]*ProposalView, error) {
+	switch req.Uncertain {
+	case "", "retry", "done":
+	default:
+		return nil, &fault.Error{Kind: fault.Invalid, Field: "uncertain", Err: fmt.Errorf("%q: use retry or done", req.Uncertain)}
+	}
+	return e.decide(ctx, &req, func(p *store.Proposal, all []*store.Proposal) error {
+		return e.applyOne(ctx, &req, p, all)
+	})
+}
+
+// decide goes through the proposals that are left, one caller at a time.
+func (e *Engine) decide(ctx context.Context, req *DecideRequest, one func(*store.Proposal, []*store.Proposal) error) ([]*ProposalView, error) {
+	row, err := e.store.Run(ctx, req.Tenant, req.Run)
+	if err != nil {
+		return nil, notFound("run", req.Run, err)
+	}
+	if !run.Status(row.Status).Ended() {
+		return nil, &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s has not ended: it is %s", row.ID, row.Status),
+			Hint: "Its proposals can be decided about when it has, because it may make more."}
+	}
+	top := Ref{req.Tenant, row.RootID}
+	if top.ID == "" {
+		top.ID = row.ID
+	}
+	e.mu.Lock()
+	busy, closed := e.deciding[top], e.closed
+	if !busy && !closed {
+		e.deciding[top] = true
+		e.wg.Add(1)
+	}
+	e.mu.Unlock()
+	switch {
+	case closed:
+		return nil, fault.New(fault.Unavailable, "the engine is closing")
+	case busy:
+		return nil, &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("the proposals of run %s are being decided about", req.Run), Hint: "Look at them again in a while."}
+	}
+	defer e.wg.Done()
+	defer func() {
+		e.mu.Lock()
+		delete(e.deciding, top)
+		e.mu.Unlock()
+	}()
+	// Ids of one run may stand in the calls of another run of its tree.
+	all, err := e.store.Proposals(ctx, req.Tenant, top.ID)
+	if err != nil {
+		return nil, internal("engine.decide", err)
+	}
+	found := req.Proposal == ""
+	for _, p := range all {
+		if !within(p.RunID, req.Run) || req.Proposal != "" && p.ID != req.Proposal {
+			continue
+		}
+		found = true
+		if p.Status == applied || p.Status == discarded {
+			if req.Proposal != "" {
+				return nil, &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s is %s already (at %s)", p.ID, p.Status, timestamp(p.Decided))}
+			}
+			continue
+		}
+		if err := one(p, all); err != nil {
+			return nil, err
+		}
+	}
+	if !found {
+		return nil, notFound("proposal", req.Proposal, store.ErrNotFound)
+	}
+	return e.Proposals(ctx, Ref{req.Tenant, req.Run})
+}
+
+func unclear(p *store.Proposal) error {
+	return &fault.Error{Kind: fault.Conflict, Field: "uncertain", Err: fmt.Errorf("agentd ended while proposal %s (%s) was applied: it may have happened", p.ID, p.Name),
+		Hint: "Find out whether it happened, then apply it with uncertain: retry, or done (with its real_id)."}
+}
+
+// setProposal commits what becomes of a proposal.
+func (e *Engine) setProposal(ctx context.Context, tenant string, p *store.Proposal, u store.ProposalUpdate, more func(*store.Tx)) error {
+	tx := &store.Tx{Tenant: tenant, Proposals: []store.ProposalChange{{ID: p.ID, From: p.Status, ProposalUpdate: u}}}
+	if more != nil {
+		more(tx)
+	}
+	err := e.store.Commit(context.WithoutCancel(ctx), tx)
+	if errors.Is(err, store.ErrConflict) {
+		return &fault.Error{Kind: fault.Conflict, Err: err, Hint: "Somebody else decided about it just now: look at it again."}
+	}
+	if err != nil {
+		return internal("engine.proposals", err)
+	}
+	p.ProposalUpdate = u
+	return nil
+}
+
+func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Proposal, all []*store.Proposal) error {
+	if p.Status == applying && p.Effect == string(tool.Once) {
+		switch req.Uncertain {
+		case "":
+			return unclear(p)
+		case "done":
+			var realID json.RawMessage
+			if req.RealID != "" {
+				realID, _ = json.Marshal(req.RealID)
+			}
+			return e.setProposal(ctx, req.Tenant, p, store.ProposalUpdate{Status: applied, Real: realID, By: req.By, Decided: e.now(),
+				Result: "A person checked that it happened."}, nil)
+		}
+		req.Uncertain = "" // it was said of this one
+	}
+	args, err := substitute(p, all)
+	if err != nil {
+		return err
+	}
+	row, err := e.store.Run(ctx, req.Tenant, p.RunID)
+	if err != nil {
+		return notFound("run", p.RunID, err)
+	}
+	agent, box, err := e.boxOf(ctx, req.Tenant, row)
+	if err != nil {
+		return err
+	}
+	t, spec, ok := box.set.Lookup(p.Name)
+	if !ok {
+		return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s: there is no tool %q any more. %s", p.ID, p.Name, box.missing)}
+	}
+	args, aerr := e.validator.Prepare(spec, args)
+	if aerr != nil {
+		return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s can not be applied: %w", p.ID, aerr)}
+	}
+	if err := e.setProposal(ctx, req.Tenant, p, store.ProposalUpdate{Status: applying, By: req.By}, nil); err != nil {
+		return err
+	}
+	res := e.makeProposed(t, &spec, agent, row, req.Tenant, p, args)
+	if e.ctx.Err() != nil {
+		// What the end of the process did to the call is no outcome of it.
+		return fault.New(fault.Unavailable, "the engine is closing: proposal "+p.ID+" may have been applied")
+	}
+	u := store.ProposalUpdate{Status: applied, By: req.By, Decided: e.now()}
+	whole := contentText(res.Content)
+	b := e.capResult(&res, p.Name)
+	u.Result = contentText(res.Content)
+	if res.IsError {
+		u.Status = failed
+	} else {
+		u.Real = madeID(whole)
+	}
+	err = e.setProposal(ctx, req.Tenant, p, u, func(tx *store.Tx) {
+		if b != nil {
+			tx.Blobs, tx.BlobUses = append(tx.Blobs, b), append(tx.BlobUses, store.BlobUse{SessionID: row.SessionID, BlobID: b.ID})
+		}
+	})
+	if err == nil && res.IsError {
+		err = &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s failed, and those after it were not applied: %s", p.ID, agent.Redact.text(p.Name, u.Result)),
+			Hint: "Apply again to try it again, or discard it first."}
+	}
+	return err
+}
+
+// makeProposed makes the call. The person who asked for it may go; the end of the
+// engine ends it.
+func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *store.Run, tenant string, p *store.Proposal, args json.RawMessage) tool.Result {
+	timeout := spec.Timeout
+	if timeout <= 0 {
+		timeout = agent.ToolTimeout
+	}
+	ctx := e.ctx
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	call := tool.Call{ID: p.CallID, Name: p.Name, Args: args, Key: p.Key, Tenant: tenant, RunID: p.RunID, SessionID: row.SessionID,
+		Progress: func(tool.Progress) {}}
+	done := make(chan tool.Result, 1)
+	e.wg.Add(1)
+	go func() {
+		defer e.wg.Done()
+		defer func() {
+			if r := recover(); r != nil {
+				done <- tool.ErrorResult(fmt.Sprintf("%s panicked: %v", p.Name, r))
+			}
+		}()
+		res, err := t.Run(ctx, call)
+		if err != nil {
+			res = tool.ErrorResult(describe(err))
+		}
+		done <- res
+	}()
+	select {
+	case res := <-done:
+		return res
+	case <-ctx.Done():
+	}
+	select {
+	case res := <-done:
+		return res
+	case <-time.After(e.cfg.AbandonAfter):
+		return tool.ErrorResult(p.Name + " did not end in time; it may still happen.")
+	}
+}
+
+// substitute puts the ids of what was made into a proposal's arguments, in place of
+// the temporary ones.
+func substitute(p *store.Proposal, all []*store.Proposal) (json.RawMessage, error) {
+	if !bytes.Contains(p.Args, []byte("tmp.")) {
+		return p.Args, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(p.Args))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, internal("engine.substitute", err)
+	}
+	ids := map[string]any{}
+	for _, o := range all {
+		if o.Status != applied || len(o.Real) == 0 {
+			ids[o.Temp] = o // not there
+			continue
+		}
+		d := json.NewDecoder(bytes.NewReader(o.Real))
+		d.UseNumber()
+		var id any
+		if err := d.Decode(&id); err != nil {
+			return nil, internal("engine.substitute", err)
+		}
+		ids[o.Temp] = id
+	}
+	v, missing := replaceIDs(v, ids)
+	if missing != nil {
+		why := fmt.Sprintf("it is %s", missing.Status)
+		if missing.Status == applied {
+			why = "its result names no id"
+		}
+		return nil, &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s needs the id that %s makes, and there is none: %s", p.ID, missing.ID, why),
+			Hint: "Apply that one first, or discard this one too."}
+	}
+	return tool.EncodeJSON(v)
+}
+
+// replaceIDs replaces temporary ids in a value's texts and gives the proposal whose
+// id is not known. A text that is nothing else takes the id's own type.
+func replaceIDs(v any, ids map[string]any) (any, *store.Proposal) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			var missing *store.Proposal
+			if v[k], missing = replaceIDs(v[k], ids); missing != nil {
+				return nil, missing
+			}
+		}
+	case []any:
+		for i := range v {
+			var missing *store.Proposal
+			if v[i], missing = replaceIDs(v[i], ids); missing != nil {
+				return nil, missing
+			}
+		}
+	case string:
+		return replaceText(v, ids)
+	}
+	return v, nil
+}
+
+func replaceText(s string, ids map[string]any) (any, *store.Proposal) {
+	var b strings.Builder
+	for rest := s; ; {
+		i := strings.Index(rest, "tmp.run_")
+		if i < 0 {
+			b.WriteString(rest)
+			return b.String(), nil
+		}
+		end := i + len("tmp.")
+		for end < len(rest) && (rest[end] == '_' || rest[end] == '.' || rest[end] >= '0' && rest[end] <= '9' || rest[end] >= 'a' && rest[end] <= 'z') {
+			end++
+		}
+		temp := strings.TrimRight(rest[i:end], ".") // the end of a sentence
+		end = i + len(temp)
+		switch id := ids[temp].(type) {
+		case nil:
+			b.WriteString(rest[:end]) // nobody's id
+		case *store.Proposal:
+			return nil, id
+		default:
+			if temp == s {
+				return id, nil
+			}
+			b.WriteString(rest[:i] + fmt.Sprint(id))
+		}
+		rest = rest[end:]
+	}
+}
+
+// madeID finds the id of what a call made in its result: an object's id, or a text
+// of one word. It is nil if there is none that is certain.
+func madeID(result string) json.RawMessage {
+	var o map[string]json.RawMessage
+	if json.Unmarshal([]byte(result), &o) == nil {
+		if id := scalar(o["id"]); id != nil {
+			return id
+		}
+		var only json.RawMessage
+		for k, v := range o {
+			if id := scalar(v); id != nil && strings.HasSuffix(k, "_id") {
+				if only != nil {
+					return nil
+				}
+				only = id
+			}
+		}
+		return only
+	}
+	result = strings.TrimSpace(result)
+	if result == "" || len(result) > 128 || strings.ContainsAny(result, " \t\n{}[]\"") {
+		return nil
+	}
+	id, _ := json.Marshal(result)
+	return id
+}
+
+// scalar gives a text or a number, and nil for anything else.
+func scalar(v json.RawMessage) json.RawMessage {
+	if len(v) > 0 && (v[0] == '"' && string(v) != `""` || v[0] == '-' || v[0] >= '0' && v[0] <= '9') {
+		return v
+	}
+	return nil
+}
+
+func contentText(blocks []message.Block) string {
+	m := message.Message{Content: blocks}
+	return m.Text()
+}
