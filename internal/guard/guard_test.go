@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,12 +172,18 @@ func TestTrialsThatTellNothing(t *testing.T) {
 func TestBulkhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g Guards
+		var mu sync.Mutex
 		running, most := 0, 0
-		p := g.Provider("x", providerFunc(func(context.Context) error {
-			running++
+		count := func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			running += n
 			most = max(most, running)
+		}
+		p := g.Provider("x", providerFunc(func(context.Context) error {
+			count(+1)
 			<-time.After(time.Minute)
-			running--
+			count(-1)
 			return nil
 		}), Breaker{}, 2)
 		began := time.Now()

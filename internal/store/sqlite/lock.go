@@ -60,6 +60,7 @@ func holder(path string) string {
 
 func (l *lockFile) release() {
 	if l != nil {
-		_ = l.f.Close() // lets go of the lock
+		unlock(l.f)
+		_ = l.f.Close() // lets go of the lock where unlock does not
 	}
 }

@@ -30,3 +30,8 @@ func openLocked(path string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// unlock lets go of the lock itself. Closing is not enough: a process that is
+// being started somewhere else in this one has a copy of the descriptor, from its
+// fork to its exec, and whoever opens the store again in that moment found it in use.
+func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
