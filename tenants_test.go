@@ -331,7 +331,7 @@ func TestWhatOthersHaveDoesNotExist(t *testing.T) {
 	ids := map[string]string{"runs": run, "sessions": session, "interrupts": member(t, text, "interrupt_id"), "artifacts": artifact, "keys": "", "models": ""}
 	_, text = h.do("acme", "GET", "/runs/"+run, "", "")
 	before := text
-	bodies := map[string]string{"steer": `{"input":"x"}`, "follow_up": `{"input":"x"}`, "input": `{"answer":"x"}`, "interrupts": `{"answer":"x"}`}
+	bodies := map[string]string{"steer": `{"input":"x"}`, "follow_up": `{"input":"x"}`, "input": `{"answer":"x"}`, "interrupts": `{"answer":"x"}`, "apply": `{}`, "discard": `{}`}
 
 	raw, err := os.ReadFile("internal/server/openapi.json")
 	if err != nil {

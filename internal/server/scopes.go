@@ -16,9 +16,10 @@ import (
 // so that a route that was forgotten is shut rather than open.
 func (rt *route) scopes() []keys.Scope {
 	switch name := rt.method + " " + rt.path; name {
-	case "POST /runs/{id}/input", "POST /interrupts/{id}":
+	case "POST /runs/{id}/input", "POST /interrupts/{id}", "POST /runs/{id}/proposals/apply", "POST /runs/{id}/proposals/discard",
+		"DELETE /sessions/{id}/rules", "DELETE /sessions/{id}/rules/{rule}":
 		return []keys.Scope{keys.Answer}
-	case "GET /interrupts", "GET /interrupts/{id}":
+	case "GET /interrupts", "GET /interrupts/{id}", "GET /runs/{id}/proposals", "GET /sessions/{id}/rules":
 		return []keys.Scope{keys.Read, keys.Answer}
 	case "POST /keys", "GET /keys", "DELETE /keys/{id}":
 		return []keys.Scope{keys.Admin}
