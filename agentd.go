@@ -71,6 +71,8 @@ type Runtime struct {
 	tenant string
 	// readOnly refuses what would change something.
 	readOnly bool
+	// observation is where logs, traces and metrics go.
+	observation *observation
 }
 
 // Names from the engine that callers need.
@@ -115,18 +117,23 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := sqlite.Open(storePath(cfg.Data), &sqlite.Options{ReadOnly: cfg.ReadOnly})
+	obs, err := newObservation(&cfg, conf)
 	if err != nil {
 		return nil, err
 	}
-	rt := &Runtime{config: conf, store: st, log: cfg.Log, tenant: store.DefaultTenant, readOnly: cfg.ReadOnly}
+	cfg.Log = obs.log
+	st, err := sqlite.Open(storePath(cfg.Data), &sqlite.Options{ReadOnly: cfg.ReadOnly})
+	if err != nil {
+		return nil, errors.Join(err, obs.close())
+	}
+	rt := &Runtime{observation: obs, config: conf, store: st, log: cfg.Log, tenant: store.DefaultTenant, readOnly: cfg.ReadOnly}
 	if rt.agents, err = newAgents(&cfg, conf); err != nil && cfg.ReadOnly {
 		cfg.Log.Warn("the store is read without the configuration, which can not be used here", "error", err)
 		rt.config, cfg.Workspace = &profile.Config{}, ""
 		rt.agents, err = newAgents(&cfg, rt.config)
 	}
 	if err != nil {
-		return nil, errors.Join(err, st.Close())
+		return nil, errors.Join(err, st.Close(), obs.close())
 	}
 	var transform func(context.Context, engine.Ref, []message.Message) ([]message.Message, error)
 	if f := cfg.TransformContext; f != nil {
@@ -134,14 +141,15 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 			return f(ctx, ref.ID, msgs)
 		}
 	}
-	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log, TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
+	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log, Observer: obs.observer(), Traceparent: obs.traceparent(), TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
 		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
 		KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {
-		return nil, errors.Join(err, rt.agents.close(), st.Close())
+		return nil, errors.Join(err, rt.agents.close(), st.Close(), obs.close())
 	}
+	obs.engine.Store(rt.engine)
 	if cfg.ReadOnly || cfg.Dormant {
 		return rt, nil
 	}
@@ -177,7 +185,7 @@ func loadConfig(cfg *Config) (*profile.Config, error) {
 
 // Close stops the runtime. Runs under way go on at the next Open on the same data.
 func (rt *Runtime) Close() error {
-	return errors.Join(rt.engine.Close(), rt.agents.close(), rt.store.Close())
+	return errors.Join(rt.engine.Close(), rt.agents.close(), rt.store.Close(), rt.observation.close())
 }
 
 // writable is the error of a change to a runtime that was opened to look.
@@ -340,7 +348,7 @@ func (rt *Runtime) Server() (*server.Server, error) {
 		return nil, err
 	}
 	s := rt.config.Settings
-	return server.New(rt.engine, &server.Options{Version: Version(), Log: rt.log, MaxBody: s.Limits.MaxBodyBytes,
+	return server.New(rt.engine, &server.Options{Version: Version(), Metrics: rt.WriteMetrics, Log: rt.log, MaxBody: s.Limits.MaxBodyBytes,
 		Origins: s.CORS.Origins, DefaultProfile: s.DefaultProfile, TaskProfile: s.TaskProfile}), nil
 }
 

@@ -74,6 +74,7 @@ func (d *driver) effect(key string) (ctx context.Context, cancel context.CancelC
 type attempt struct {
 	d      *driver
 	settle func(run.Input)
+	seen   func(run.Input) // told of the outcome; or nil
 	over   atomic.Bool
 }
 
@@ -85,6 +86,9 @@ func (d *driver) attempt(settle func(run.Input)) *attempt {
 // end hands in the outcome, unless there is one.
 func (a *attempt) end(in run.Input) {
 	if a.over.CompareAndSwap(false, true) {
+		if a.seen != nil {
+			a.seen(in)
+		}
 		a.settle(in)
 		a.d.e.wg.Done()
 	}
@@ -124,10 +128,14 @@ func (d *driver) callModel(eff run.CallModel) func() {
 		Options: options, Session: d.row.SessionID, Scratch: d.scratch(eff.Index),
 	})
 	ctx, cancel, settle := d.effect("model")
+	watched := d.watchModel(eff, &m)
 	return func() {
 		a := d.attempt(settle)
+		if watched.began(d.e, req); watched != nil {
+			a.seen = func(in run.Input) { watched.ended(d.e, in) }
+		}
 		d.e.workers.run(func() {
-			g := &generation{d: d, m: m, step: eff.Step, idle: d.agent.ModelIdle}
+			g := &generation{d: d, m: m, step: eff.Step, idle: d.agent.ModelIdle, watched: watched}
 			var err error
 			if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
 				failed := failure(model.AsError(ctx, m.Name, req.Model, err))
@@ -153,6 +161,7 @@ type generation struct {
 	step    int
 	idle    time.Duration
 	partial *message.Message
+	watched *watchedCall
 }
 
 func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, req *model.Request) run.Input {
@@ -170,6 +179,7 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 			return
 		}
 		g.partial = ev.Partial
+		g.watched.piece(d.e)
 		g.publish(ev)
 	}
 	msg, err := g.generate(ctx, req, emit)
@@ -244,6 +254,8 @@ func (d *driver) callTool(eff run.CallTool) func() {
 	t, spec, found := d.tools.set.Lookup(eff.Name)
 	args := d.tools.args(eff.CallID, eff.Name)
 	lost := lostTool{d: d, agent: d.agent, row: *d.row}
+	watched := d.watchTool(eff.Step, eff.CallID, eff.Name, found, d.agent.Redact)
+	parent := d.traceparent(eff.CallID)
 	return func() {
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
@@ -266,9 +278,10 @@ func (d *driver) callTool(eff run.CallTool) func() {
 				}
 				args = amended
 			}
+			a.seen = watched(args)
 			start := time.Now()
 			call := tool.Call{ID: eff.CallID, Name: eff.Name, Args: args, Key: eff.Key, Tenant: d.ref.Tenant,
-				RunID: d.ref.ID, SessionID: d.row.SessionID, Step: eff.Step}
+				RunID: d.ref.ID, SessionID: d.row.SessionID, Step: eff.Step, Traceparent: parent}
 			d.runTool(ctx, a, t, call, timeout, lost.agent.Redact, func(res tool.Result) run.Input {
 				blob := d.e.capResult(&res, eff.Name)
 				var in run.Input = run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, res), Terminate: res.Terminate,
@@ -374,10 +387,12 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 	ctx, _, settle := d.effect("tool/" + eff.CallID)
 	args := d.tools.args(eff.CallID, CreateSubagent)
 	parent := *d.row
+	watched := d.watchTool(eff.Step, eff.CallID, CreateSubagent, true, d.agent.Redact)
 	return func() {
 		d.e.wg.Add(1)
 		go func() {
 			defer d.e.wg.Done()
+			seen := watched(args)
 			if eff.Interrupt != "" {
 				amended, err := d.e.amended(ctx, Ref{d.ref.Tenant, eff.Interrupt})
 				if err != nil {
@@ -389,7 +404,11 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 			}
 			m, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args)
 			if done {
-				settle(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: m})
+				in := run.ToolDone{At: d.at(), CallID: eff.CallID, Message: m}
+				if seen != nil {
+					seen(in)
+				}
+				settle(in)
 			}
 		}()
 	}

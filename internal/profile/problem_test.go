@@ -132,7 +132,7 @@ c/agentd.yaml:4:26: error: limits.max_body_bytes: is out of range (write 1024 or
 c/agentd.yaml:4:44: error: limits.max_event_lag: must be an integer, not a text (write an integer, without quotes)
 c/agentd.yaml:5:14: error: log.level: does not know the value "loud" (one of: debug, info, warn, error)
 c/agentd.yaml:6:18: error: cors.origins[0]: is not an origin (write scheme://host[:port] without a path, such as http://127.0.0.1:3000)
-c/agentd.yaml:7:1: error: port: unknown key (known here: addr, data, workspace, default_profile, task_profile, limits, cors, log)`},
+c/agentd.yaml:7:1: error: port: unknown key (known here: addr, data, workspace, default_profile, task_profile, limits, cors, log, telemetry)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
