@@ -80,6 +80,8 @@ type Runtime struct {
 	readOnly bool
 	// dormant: what was under way is not gone on with.
 	dormant bool
+	// observation is where logs, traces and metrics go.
+	observation *observation
 }
 
 // Names from the engine that callers need.
@@ -130,11 +132,16 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := sqlite.Open(storePath(cfg.Data), &sqlite.Options{ReadOnly: cfg.ReadOnly})
+	obs, err := newObservation(&cfg, conf)
 	if err != nil {
 		return nil, err
 	}
-	rt := &Runtime{config: conf, store: st, log: cfg.Log, tenant: cfg.Tenant, readOnly: cfg.ReadOnly, dormant: cfg.Dormant,
+	cfg.Log = obs.log
+	st, err := sqlite.Open(storePath(cfg.Data), &sqlite.Options{ReadOnly: cfg.ReadOnly})
+	if err != nil {
+		return nil, errors.Join(err, obs.close())
+	}
+	rt := &Runtime{observation: obs, config: conf, store: st, log: cfg.Log, tenant: cfg.Tenant, readOnly: cfg.ReadOnly, dormant: cfg.Dormant,
 		keys: keys.New(keys.Config{Store: st, Log: cfg.Log})}
 	if rt.agents, err = newAgents(&cfg, conf); err != nil && cfg.ReadOnly {
 		cfg.Log.Warn("the store is read without the configuration, which can not be used here", "error", err)
@@ -142,7 +149,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		rt.agents, err = newAgents(&cfg, rt.config)
 	}
 	if err != nil {
-		return nil, errors.Join(err, st.Close())
+		return nil, errors.Join(err, st.Close(), obs.close())
 	}
 	var transform func(context.Context, engine.Ref, []message.Message) ([]message.Message, error)
 	if f := cfg.TransformContext; f != nil {
@@ -150,14 +157,15 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 			return f(ctx, ref.ID, msgs)
 		}
 	}
-	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log, TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
+	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log, Observer: obs.observer(), Traceparent: obs.traceparent(), TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
 		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
 		KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {
-		return nil, errors.Join(err, rt.agents.close(), st.Close())
+		return nil, errors.Join(err, rt.agents.close(), st.Close(), obs.close())
 	}
+	obs.engine.Store(rt.engine)
 	if cfg.ReadOnly || cfg.Dormant {
 		return rt, nil
 	}
@@ -193,7 +201,7 @@ func loadConfig(cfg *Config) (*profile.Config, error) {
 
 // Close stops the runtime. Runs under way go on at the next Open on the same data.
 func (rt *Runtime) Close() error {
-	return errors.Join(rt.engine.Close(), rt.agents.close(), rt.store.Close())
+	return errors.Join(rt.engine.Close(), rt.agents.close(), rt.store.Close(), rt.observation.close())
 }
 
 // writable is the error of a change to a runtime that was opened to look.

@@ -54,7 +54,7 @@ func (rt *Runtime) KeylessServer() (*server.Server, error) {
 
 func (rt *Runtime) serverOptions() *server.Options {
 	s := rt.config.Settings
-	return &server.Options{Version: Version(), Log: rt.log, MaxBody: s.Limits.MaxBodyBytes,
+	return &server.Options{Version: Version(), Metrics: rt.WriteMetrics, Log: rt.log, MaxBody: s.Limits.MaxBodyBytes,
 		Origins: s.CORS.Origins, DefaultProfile: s.DefaultProfile, TaskProfile: s.TaskProfile,
 		Keys: rt.keys, Hosts: s.Hosts, CertFile: s.TLS.Cert, KeyFile: s.TLS.Key,
 		MaxHeader: s.HTTP.MaxHeaderBytes, HeaderTimeout: s.HTTP.HeaderTimeout.Std(), BodyTimeout: s.HTTP.BodyTimeout.Std(),

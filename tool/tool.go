@@ -92,6 +92,9 @@ type Call struct {
 	RunID     string
 	SessionID string
 	Step      int
+	// Traceparent is the W3C trace context of this call; "" if its run is not
+	// traced. What the call asks of others should carry it.
+	Traceparent string
 	// Progress may be called any number of times while the call runs; what
 	// comes after Run returned is dropped. Never nil.
 	Progress func(Progress)

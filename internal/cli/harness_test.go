@@ -66,6 +66,7 @@ func newBench(t *testing.T) *bench {
 		write(filepath.Join(b.configs, "agents", name+".yaml"), profile+"}\ntools: {builtin: [workspace, ask_user_question]}\napproval_mode: never\ntool_execution: sequential\n"+map[string]string{"boss": "subagents: [ask]\n"}[name])
 	}
 	t.Chdir(b.work)
+	t.Setenv("COLUMNS", "300") // nothing is cut, whatever took how long
 	t.Setenv("XDG_DATA_HOME", filepath.Dir(b.data))
 	for _, name := range []string{"AGENTD_SERVER", "AGENTD_KEY", "AGENTD_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"} {
 		t.Setenv(name, "")
@@ -231,7 +232,8 @@ var (
 	times    = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`)
 	numbers  = regexp.MustCompile(`(?m)^ *\d+(  \d{4}-)`)
 	fraction = regexp.MustCompile(`\.\d{3}Z`)
-	duration = regexp.MustCompile(`\d+ ms\b|after [0-9.]+(ms|s)`)
+	duration = regexp.MustCompile(`\d+ ms\b|\d+\.\d s\b|after [0-9.]+(ms|s)`)
+	bars     = regexp.MustCompile(`(?m)^  [█▓░·× ]{40}  `)
 	places   = regexp.MustCompile(`( --(data|configs|server) \S+)+`)
 )
 
@@ -249,6 +251,7 @@ func normal(t *testing.T, s string) string {
 	s = numbers.ReplaceAllString(s, "     SEQ$1")
 	s = times.ReplaceAllString(s, "2026-01-02T03:04:05")
 	s = fraction.ReplaceAllString(s, ".678Z")
+	s = bars.ReplaceAllString(s, "  BAR  ")
 	s = places.ReplaceAllString(s, " --PLACE")
 	return duration.ReplaceAllStringFunc(s, func(d string) string {
 		if strings.HasPrefix(d, "after") {

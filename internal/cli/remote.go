@@ -30,6 +30,7 @@ type runs interface {
 	Replay(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error]
 	Watch(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error]
 	Cancel(ctx context.Context, id, reason string) (*client.Run, error)
+	Trace(ctx context.Context, id string, after, limit int) (rows []*client.Trace, more bool, err error)
 }
 
 // sessions are the conversations.

@@ -51,6 +51,20 @@ func (l *local) Cancel(ctx context.Context, id, reason string) (*client.Run, err
 	return runOf(l.rt.Cancel(ctx, id, reason))
 }
 
+// Trace implements runs.
+func (l *local) Trace(ctx context.Context, id string, after, limit int) ([]*client.Trace, bool, error) {
+	rows, more, err := l.rt.Trace(ctx, id, after, limit)
+	var out []*client.Trace
+	for _, r := range rows {
+		t := &client.Trace{N: r.N, Time: r.Time, Input: r.Input, Data: r.Data}
+		for _, e := range r.Effects {
+			t.Effects = append(t.Effects, client.TraceEffect(e))
+		}
+		out = append(out, t)
+	}
+	return out, more, err
+}
+
 // Session implements sessions.
 func (l *local) Session(ctx context.Context, id string) (*client.Session, error) {
 	s, err := l.rt.Session(ctx, id)

@@ -20,10 +20,10 @@ func (a *app) runsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "runs", Short: "Look at runs, cancel them, go on with them",
 		Long: `Look at runs, cancel them and go on with them: on a server (--server), or in a data folder
 (--data). A data folder can be looked at while a server uses it.`,
-		Args: exactly(0, "a command: ls, show, events, cancel, resume or proposals"),
+		Args: exactly(0, "a command: ls, show, events, trace, cancel, resume or proposals"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	a.placeFlags(cmd)
-	cmd.AddCommand(a.runsList(), a.runsShow(), a.runsEvents(), a.runsCancel(), a.runsResume(), a.runsProposals())
+	cmd.AddCommand(a.runsList(), a.runsShow(), a.runsEvents(), a.runsTrace(), a.runsCancel(), a.runsResume(), a.runsProposals())
 	for _, c := range cmd.Commands() {
 		if c.Name() != "ls" {
 			c.ValidArgsFunction = a.completeRuns
@@ -73,28 +73,43 @@ func (a *app) listRuns(ctx context.Context, p runs, f client.RunFilter) error {
 }
 
 func (a *app) runsShow() *cobra.Command {
-	return &cobra.Command{Use: "show RUN", Short: "Show a run: status, usage, steps with their tools, output", Args: exactly(1, "the id of a run"),
+	var timed bool
+	var width int
+	cmd := &cobra.Command{Use: "show RUN", Short: "Show a run: status, usage, its timeline, output",
+		Long: `Show a run and draw its timeline: steps, calls side by side, waits for people and
+what they decided, retries, tokens, cost and cache. With --json --timeline the
+timeline is JSON; --json alone gives the run.`,
+		Args: exactly(1, "the id of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.at(cmd.Context(), look, func(p place) error { return a.showRun(cmd.Context(), p, args[0]) })
+			return a.at(cmd.Context(), look, func(p place) error { return a.showRun(cmd.Context(), p, args[0], timed && a.asJSON(), width) })
 		}}
+	cmd.Flags().BoolVar(&timed, "timeline", false, "with --json: the timeline instead of the run")
+	cmd.Flags().IntVar(&width, "width", 0, "characters in a line (default: the terminal's, else $COLUMNS, else 100)")
+	return cmd
 }
 
-func (a *app) showRun(ctx context.Context, p runs, id string) error {
+func (a *app) showRun(ctx context.Context, p runs, id string, timed bool, width int) error {
 	r, err := p.Run(ctx, id)
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
+	if a.asJSON() && !timed {
 		return a.value(r)
 	}
-	steps, err := trail(p.Replay(ctx, id, 0))
+	line, err := readTimeline(p.Replay(ctx, id, 0))
 	if err != nil {
 		return err
 	}
-	return a.describeRun(r, steps)
+	if err := addVerdicts(ctx, p, id, line); err != nil {
+		return err
+	}
+	if line.RunID, line.Status = r.ID, r.Status; timed {
+		return a.value(line)
+	}
+	return a.describeRun(r, line.draw(a.columns(width), a.Terminal))
 }
 
-// describeRun tells everything about a run; steps is its trail.
+// describeRun tells everything about a run; steps is its timeline.
 func (a *app) describeRun(r *client.Run, steps string) error {
 	profile := r.Profile
 	if r.ProfileVersion != "" {
@@ -122,7 +137,7 @@ func (a *app) describeRun(r *client.Run, steps string) error {
 		return err
 	}
 	if steps != "" {
-		fmt.Fprintf(a.Out, "\nsteps\n%s", steps)
+		fmt.Fprintf(a.Out, "\ntimeline\n%s", steps)
 	}
 	for _, i := range r.Interrupts {
 		fmt.Fprintf(a.Out, "\nwaits for a person (%s): %s\n  agentd interrupts answer %s %s%s\n", i.Kind, shorten(i.Prompt, 300), i.ID, answers(i.Kind), a.where())

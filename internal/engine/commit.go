@@ -197,7 +197,7 @@ func (c *committer) run() {
 		c.tx, c.batches, c.after, c.waiting = nil, nil, nil, nil
 		c.mu.Unlock()
 		tx.Runs = now.of(c.d.ref.ID)
-		err := c.write(tx)
+		err := c.observeCommit(tx)
 		if err != nil {
 			c.fail(err, waiting)
 			continue

@@ -416,8 +416,12 @@ func (d *driver) apply(it item) {
 		if d.state.Status == run.Paused && tr.State.Status == run.Running {
 			d.e.slots.force(d)
 		}
+		was := d.stateToObserve()
 		d.state = tr.State
 		d.record(b, pure, &tr)
+		if was != nil {
+			d.observe(b, pure, &tr, was)
+		}
 		for _, eff := range tr.Effects {
 			if next := d.perform(eff, b); next != nil {
 				inputs = append(inputs, next)

@@ -146,6 +146,11 @@ type Config struct {
 	ConvertToLLM func([]message.Message) []message.Message
 	// Log gets what people operating the engine must know; nil discards.
 	Log *slog.Logger
+	// Observer is told what happens; nil costs nothing.
+	Observer Observer
+	// Traceparent gives the W3C trace context of a tool call, which is passed on
+	// to the tool; nil gives none.
+	Traceparent func(id *RunID, callID string) string
 	// ReaderBuffer is how many events a reader may lag behind before it is
 	// disconnected; 0 means 4096.
 	ReaderBuffer int

@@ -75,6 +75,7 @@ func (d *driver) effect(key string) (ctx context.Context, cancel context.CancelC
 type attempt struct {
 	d      *driver
 	settle func(run.Input)
+	seen   func(run.Input) // told of the outcome; or nil
 	over   atomic.Bool
 }
 
@@ -86,6 +87,9 @@ func (d *driver) attempt(settle func(run.Input)) *attempt {
 // end hands in the outcome, unless there is one.
 func (a *attempt) end(in run.Input) {
 	if a.over.CompareAndSwap(false, true) {
+		if a.seen != nil {
+			a.seen(in)
+		}
 		a.settle(in)
 		a.d.e.wg.Done()
 	}
@@ -138,10 +142,14 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	})
 	ctx, cancel, settle := d.effect("model")
 	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
+	watched := d.watchModel(eff, &m)
 	return func() {
 		a := d.attempt(settle)
+		if watched.began(d.e, req); watched != nil {
+			a.seen = func(in run.Input) { watched.ended(d.e, in) }
+		}
 		d.e.workers.run(func() {
-			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total}
+			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched}
 			var err error
 			if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
 				failed := failure(model.AsError(ctx, m.Name, req.Model, err))
@@ -168,6 +176,7 @@ type generation struct {
 	idle    time.Duration
 	total   time.Duration
 	partial *message.Message
+	watched *watchedCall
 }
 
 func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, req *model.Request) run.Input {
@@ -193,6 +202,7 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 			return
 		}
 		g.partial = ev.Partial
+		g.watched.piece(d.e)
 		g.publish(ev)
 	}
 	msg, err := g.generate(ctx, req, emit)
@@ -275,6 +285,8 @@ func (d *driver) callTool(eff run.CallTool) func() {
 	t, spec, found := d.tools.set.Lookup(eff.Name)
 	args := d.tools.args(eff.CallID, eff.Name)
 	lost := lostTool{d: d, agent: d.agent, row: *d.row}
+	watched := d.watchTool(eff.Step, eff.CallID, eff.Name, found, d.agent.Redact)
+	parent := d.traceparent(eff.CallID)
 	return func() {
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
@@ -297,9 +309,10 @@ func (d *driver) callTool(eff run.CallTool) func() {
 				}
 				args = amended
 			}
+			a.seen = watched(args)
 			start := time.Now()
 			call := tool.Call{ID: eff.CallID, Name: eff.Name, Args: args, Key: eff.Key, Tenant: d.ref.Tenant,
-				RunID: d.ref.ID, SessionID: d.row.SessionID, Step: eff.Step}
+				RunID: d.ref.ID, SessionID: d.row.SessionID, Step: eff.Step, Traceparent: parent}
 			d.runTool(ctx, a, t, call, timeout, lost.agent.Redact, func(res tool.Result) run.Input {
 				blob := d.e.capResult(&res, eff.Name)
 				var in run.Input = run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, res), Terminate: res.Terminate,
@@ -405,10 +418,12 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 	ctx, _, settle := d.effect("tool/" + eff.CallID)
 	args := d.tools.args(eff.CallID, CreateSubagent)
 	parent := *d.row
+	watched := d.watchTool(eff.Step, eff.CallID, CreateSubagent, true, d.agent.Redact)
 	return func() {
 		d.e.wg.Add(1)
 		go func() {
 			defer d.e.wg.Done()
+			seen := watched(args)
 			if eff.Interrupt != "" {
 				amended, err := d.e.amended(ctx, Ref{d.ref.Tenant, eff.Interrupt})
 				if err != nil {
@@ -420,7 +435,11 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 			}
 			end, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args)
 			if done {
-				settle(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: end.message, Cancelled: end.cancelled})
+				in := run.ToolDone{At: d.at(), CallID: eff.CallID, Message: end.message, Cancelled: end.cancelled}
+				if seen != nil {
+					seen(in)
+				}
+				settle(in)
 			}
 		}()
 	}

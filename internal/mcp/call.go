@@ -133,10 +133,8 @@ func (t *mcpTool) attempt(ctx context.Context, call tool.Call, args json.RawMess
 	if call.Key != "" {
 		params.Meta[KeyMeta] = call.Key
 	}
-	if trace := t.server.m.opts.Trace; trace != nil {
-		for k, v := range trace(ctx) {
-			params.Meta[k] = v
-		}
+	if call.Traceparent != "" {
+		params.Meta["traceparent"] = call.Traceparent
 	}
 	r, err := c.call(ctx, params, call.Progress)
 	if err != nil {

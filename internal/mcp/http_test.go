@@ -86,10 +86,10 @@ func TestHTTP(t *testing.T) {
 		for _, jsonOnly := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s json=%v", protocol, jsonOnly), func(t *testing.T) {
 				f := newFront(t, handlerOf(realServer(t), &sdk.StreamableHTTPOptions{JSONResponse: jsonOnly}))
-				tools, m := one(t, ServerConfig{Transport: "http", Endpoint: f.URL, Protocol: protocol}, &Options{
-					Trace: func(context.Context) map[string]string { return map[string]string{"traceparent": "00-abc"} },
-				})
-				r, err := tools["hello"].Run(background(t), call(`{}`))
+				tools, m := one(t, ServerConfig{Transport: "http", Endpoint: f.URL, Protocol: protocol}, nil)
+				traced := call(`{}`)
+				traced.Traceparent = "00-abc"
+				r, err := tools["hello"].Run(background(t), traced)
 				if err != nil || textOf(r) != "hello r1/1/c1 00-abc" {
 					t.Errorf("%q, %v", textOf(r), err)
 				}

@@ -25,9 +25,6 @@ type Options struct {
 	// Reserved are names that tools of servers must not take, such as those of
 	// built-in tools: a tool of that name is offered as server_tool.
 	Reserved []string
-	// Trace gives the W3C trace context (traceparent, tracestate, baggage) of a
-	// call, to be sent in its _meta; default none.
-	Trace func(context.Context) map[string]string
 	// MaxMessageBytes bounds one message of a server; default 10 MiB.
 	MaxMessageBytes int
 	// MaxTools bounds the tools of one server; default 2,000.

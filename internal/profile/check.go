@@ -41,6 +41,7 @@ func (l *loader) check(settings *decoder, files []*profileFile) {
 		l.network(settings)
 		l.knownProfile(settings, "default_profile", s.DefaultProfile)
 		l.knownProfile(settings, "task_profile", s.TaskProfile)
+		l.observability(settings)
 		l.problems = append(l.problems, settings.problems...)
 	}
 }
@@ -201,12 +202,11 @@ func (l *loader) values(f *profileFile) {
 	if p.Temperature != nil && p.TopP != nil {
 		d.warn("top_p", "temperature is set too; some models refuse both", "keep one")
 	}
-	for i, to := range p.LogDestinations {
-		key := fmt.Sprintf("log_destinations[%d]", i)
-		file, isFile := strings.CutPrefix(to, "file:")
-		if !d.wrong(key) && !slices.Contains([]string{"stdout", "stderr", "otel"}, to) && (!isFile || file == "") {
-			d.fail(d.at(key), key, "is not a destination", "one of: stderr, stdout, otel, file:PATH")
-		}
+	l.destinations(d, "log_destinations", p.LogDestinations)
+	if t := &l.config.Settings.Telemetry; p.TraceEnabled && !l.collected() {
+		d.warn("trace_enabled", "the traces go nowhere", "name telemetry.otlp_endpoint or telemetry.file in agentd.yaml")
+	} else if p.TraceEnabled && t.SamplingRate == 0 {
+		d.warn("trace_enabled", "telemetry.sampling_rate in agentd.yaml is 0: nothing is traced", "raise it")
 	}
 }
 

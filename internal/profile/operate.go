@@ -12,13 +12,13 @@ type Memory struct {
 	ReadPolicy string `json:"read_policy" default:"on_demand" enum:"always,on_demand,classifier"`
 	// Days until a memory is deleted; 0: kept.
 	RetentionDays int `json:"retention_days,omitempty" min:"0" example:"90"`
-	// What must not be remembered.
+	// What must not be remembered. Logs of the profile's runs mask it already; long-term memory comes later.
 	PIIPolicy PIIPolicy `json:"pii_policy,omitzero"`
 }
 
 // PIIPolicy protects personal data.
 type PIIPolicy struct {
-	// Kinds of data that are never stored.
+	// Kinds of data that are never stored. Logs know `email`, `phone` and `credit_card`.
 	NeverStore []string `json:"never_store,omitempty" example:"[email, phone, credit_card]"`
 	// Regular expressions (RE2); what they match is masked before it is stored.
 	Redact []string `json:"redact,omitempty" format:"regex" example:"[\"[0-9]{16}\"]"`
@@ -26,17 +26,17 @@ type PIIPolicy struct {
 
 // Observability is logs, traces and metrics of a profile's runs.
 type Observability struct {
-	// Least level that is logged.
+	// Least level that is logged of the profile's runs; at `info` the server's level counts. At `debug` each call of a model or a tool is a line, with what was said as `log_payload_policy` allows.
 	LogLevel string `json:"log_level" default:"info" enum:"debug,info,warn,error"`
-	// Where logs go: `stderr`, `stdout`, `otel`, or `file:PATH`.
+	// Where logs of the profile's runs go: `stderr`, `stdout`, `otel`, or `file:PATH`. Empty: as `log.destinations` of agentd.yaml.
 	LogDestinations []string `json:"log_destinations,omitempty" example:"[stderr]"`
 	// How much of prompts, arguments and results is logged: all of it, with secrets masked, or hashes only.
 	LogPayloadPolicy string `json:"log_payload_policy" default:"redacted" enum:"full,redacted,hashes"`
-	// Whether traces are recorded.
+	// Whether the profile's runs are traced; `telemetry` of agentd.yaml says where to. It can also trace all profiles.
 	TraceEnabled bool `json:"trace_enabled" default:"false"`
 	// Whether the profile's runs are counted in the metrics.
 	MetricsEnabled bool `json:"metrics_enabled" default:"true"`
-	// Part of the runs that is traced.
+	// Part of the runs that is traced; the lower one of this and `telemetry.sampling_rate` counts.
 	SamplingRate float64 `json:"sampling_rate" default:"1" min:"0" max:"1"`
 }
 

@@ -24,6 +24,8 @@ type Settings struct {
 	CORS CORS `json:"cors,omitzero" example:"{origins: [\"http://127.0.0.1:3000\"]}"`
 	// The server's log, on standard error.
 	Log Log `json:"log"`
+	// Traces, metrics and where they go.
+	Telemetry Telemetry `json:"telemetry"`
 }
 
 // Limits protect the server.
@@ -75,4 +77,32 @@ type Log struct {
 	Level string `json:"level" default:"info" enum:"debug,info,warn,error"`
 	// `text` for people, `json` for machines.
 	Format string `json:"format" default:"text" enum:"text,json"`
+	// Where lines go: `stderr`, `stdout`, `otel` (the collector and the file of `telemetry`), or `file:PATH`. Empty: `stderr`. A profile's `log_destinations` come first for its runs.
+	Destinations []string `json:"destinations,omitempty" example:"[stderr, \"file:/var/log/agentd.log\"]"`
+	// How much of prompts, arguments and results is logged where a profile allows more: all of it, with secrets masked, or hashes only.
+	PayloadPolicy string `json:"payload_policy" default:"redacted" enum:"full,redacted,hashes"`
+	// Fields and attributes whose values are masked, besides those that are known to hold secrets (`password`, `api_key`, `authorization` and so on). Names count as endings too, without case, `-` and `_`.
+	RedactFields []string `json:"redact_fields,omitempty" example:"[iban, date_of_birth]"`
+	// Kinds of personal data that are masked in every line: `email`, `phone`, `credit_card`. A profile's `pii_policy` adds to it for its runs.
+	PII []string `json:"pii,omitempty" example:"[email, phone, credit_card]"`
+}
+
+// Telemetry is traces and metrics, in the names of OpenTelemetry.
+type Telemetry struct {
+	// Whether runs are traced, of all profiles; a profile's `trace_enabled` does it for its own.
+	TraceEnabled bool `json:"trace_enabled" default:"false"`
+	// Whether metrics are counted. `GET /metrics` shows them in Prometheus' text form; with `otlp_endpoint` they are sent, too.
+	MetricsEnabled bool `json:"metrics_enabled" default:"true"`
+	// Part of the runs that is traced; the lower one of this and the profile's counts.
+	SamplingRate float64 `json:"sampling_rate" default:"1" min:"0" max:"1"`
+	// OTLP collector for traces, metrics and logs, over HTTP with JSON; `/v1/traces` and so on are added. Empty: `OTEL_EXPORTER_OTLP_ENDPOINT`, else none.
+	OTLPEndpoint string `json:"otlp_endpoint,omitempty" format:"url" example:"http://127.0.0.1:4318"`
+	// HTTP headers for the collector. Values are treated as secrets. `OTEL_EXPORTER_OTLP_HEADERS` adds to them.
+	OTLPHeaders map[string]Secret `json:"otlp_headers,omitempty" example:"{Authorization: \"Bearer ${OTLP_TOKEN}\"}"`
+	// File that traces and logs are appended to, a request of OTLP's JSON form a line. Empty: none.
+	File string `json:"file,omitempty" example:"/var/log/agentd-telemetry.jsonl"`
+	// How often metrics are sent to the collector.
+	ExportInterval Duration `json:"export_interval" default:"60s" min:"1s"`
+	// The name of this process in traces and metrics.
+	ServiceName string `json:"service_name" default:"agentd"`
 }

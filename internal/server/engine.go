@@ -65,6 +65,8 @@ type Journal interface {
 	// Replay yields the stored events above after, without waiting. It
 	// reads on as its reader does. It yields an error at most once, last.
 	Replay(ctx context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error]
+	// Trace lists inputs and effects after a number, at most limit.
+	Trace(ctx context.Context, ref engine.Ref, after, limit int) (rows []engine.TraceView, more bool, err error)
 }
 
 // Sessions keeps conversations.

@@ -383,6 +383,16 @@ func (e *fake) Watch(ctx context.Context, ref engine.Ref, after int64) iter.Seq2
 	}
 }
 
+func (e *fake) Trace(_ context.Context, ref engine.Ref, after, limit int) (rows []engine.TraceView, more bool, err error) {
+	if _, err := e.run(ref.ID); err != nil {
+		return nil, false, err
+	}
+	for n := after + 1; n <= 3 && len(rows) < limit; n++ {
+		rows = append(rows, engine.TraceView{N: n, Time: stamp, Input: "ModelDone"})
+	}
+	return rows, after+len(rows) < 3, nil
+}
+
 func (e *fake) Replay(_ context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		r, err := e.run(ref.ID)

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
+	"io"
 	"log/slog"
 	"time"
 
@@ -13,6 +15,9 @@ import (
 type Options struct {
 	// Version is shown by /healthz; empty shows none.
 	Version string
+	// Metrics writes the metrics in Prometheus' text form; nil: GET /metrics
+	// is not there.
+	Metrics func(context.Context, io.Writer) error
 	// Log gets the access log and internal errors; nil discards.
 	Log *slog.Logger
 

@@ -84,8 +84,9 @@ type SessionReader interface {
 type JournalReader interface {
 	// Events gives events with Seq > after in order, at most limit (0: all).
 	Events(ctx context.Context, tenant, runID string, after int64, limit int) ([]*Event, error)
-	// Trace gives the inputs and effects of a run in order.
-	Trace(ctx context.Context, tenant, runID string) ([]*Trace, error)
+	// Trace gives the inputs and effects of a run in order: those after the
+	// first ones (after; 0: all), at most limit (0: all).
+	Trace(ctx context.Context, tenant, runID string, after, limit int) ([]*Trace, error)
 }
 
 // InterruptReader reads interrupts.

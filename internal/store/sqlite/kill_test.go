@@ -141,7 +141,7 @@ func checkKilled(t *testing.T, path string, acked []int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trace, err := s.Trace(ctx, store.DefaultTenant, id)
+		trace, err := s.Trace(ctx, store.DefaultTenant, id, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

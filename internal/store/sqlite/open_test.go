@@ -194,7 +194,7 @@ func TestDamagedRow(t *testing.T) {
 	}
 	_, err := s.Events(t.Context(), store.DefaultTenant, "r", 0, 0)
 	wantError(t, err, fault.Internal, path, "events of run r", "backup")
-	_, err = s.Trace(t.Context(), store.DefaultTenant, "r")
+	_, err = s.Trace(t.Context(), store.DefaultTenant, "r", 0, 0)
 	wantError(t, err, fault.Internal, path, "trace of run r")
 	if _, _, err := s.writer.exec("UPDATE run_specs SET spec = ?", []byte{77, 1, 1}); err != nil {
 		t.Fatal(err)

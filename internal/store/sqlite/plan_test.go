@@ -43,7 +43,7 @@ func TestNoScans(t *testing.T) {
 	read(s.Path(ctx, tenant, "s", st.leaf))
 	read(s.Inputs(ctx, tenant, "r"))
 	read(s.Events(ctx, tenant, "r", 0, 0))
-	read(s.Trace(ctx, tenant, "r"))
+	read(s.Trace(ctx, tenant, "r", 0, 0))
 	read(s.Unfinished(ctx))
 	read(s.Interrupt(ctx, tenant, "i"))
 	for _, f := range []store.InterruptFilter{{}, {Status: "open"}, {RunID: "r"}, {RunID: "r", Status: "open"}, {Cursor: cursor(interruptList, 1)}} {

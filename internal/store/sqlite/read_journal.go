@@ -28,7 +28,7 @@ func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, l
 			return err
 		}
 		for last := after; ; {
-			n, err := s.journalRows(ctx, c, runID, "WHERE run = ? AND last_seq > ? ORDER BY last_seq LIMIT ?", func(seq int64, b []byte) error {
+			n, err := s.journalRows(ctx, c, runID, "WHERE run = ? AND last_seq > ? ORDER BY last_seq LIMIT ?", func(_, seq int64, b []byte) error {
 				if last = seq; full() {
 					return errEnough
 				}
@@ -50,35 +50,51 @@ func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, l
 	return out, nil
 }
 
-// Trace implements store.JournalReader.
-func (s *Store) Trace(ctx context.Context, tenant, runID string) ([]*store.Trace, error) {
+// Trace implements store.JournalReader. What it holds in memory is a chunk of the
+// journal and its answer; what comes before after is read and dropped.
+func (s *Store) Trace(ctx context.Context, tenant, runID string, after, limit int) ([]*store.Trace, error) {
 	var out []*store.Trace
+	full := func() bool { return limit > 0 && len(out) >= limit }
 	err := s.read(ctx, func(c *conn) error {
 		k, err := runKey(c, tenant, runID)
 		if err != nil {
 			return err
 		}
-		_, err = s.journalRows(ctx, c, runID, "WHERE run = ? ORDER BY key", func(_ int64, b []byte) error {
-			return decode(runID, b, nil, func(t *store.Trace) { out = append(out, t) })
-		}, k)
-		return err
+		// Rows without events have no number, so pages go by the key.
+		for last := int64(0); ; {
+			n, err := s.journalRows(ctx, c, runID, "WHERE run = ? AND +key > ? ORDER BY key LIMIT ?", func(key, _ int64, b []byte) error {
+				if last = key; full() {
+					return errEnough
+				}
+				return decode(runID, b, nil, func(t *store.Trace) {
+					if after > 0 {
+						after--
+					} else if !full() {
+						out = append(out, t)
+					}
+				})
+			}, k, last, journalChunk)
+			if err != nil || n < journalChunk {
+				return err
+			}
+		}
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnough) {
 		return nil, s.damaged("trace of run "+runID, err)
 	}
 	return out, nil
 }
 
-// journalRows calls each with the last number and the content of every row of the
+// journalRows calls each with the key, the last number and the content of every row of the
 // journal that where selects, and gives how many these are.
-func (s *Store) journalRows(ctx context.Context, c *conn, runID, where string, each func(lastSeq int64, content []byte) error, args ...any) (n int, err error) {
+func (s *Store) journalRows(ctx context.Context, c *conn, runID, where string, each func(key, lastSeq int64, content []byte) error, args ...any) (n int, err error) {
 	type packed struct {
-		entry, n, seq int64
-		body          []byte
+		key, entry, n, seq int64
+		body               []byte
 	}
 	var rows []packed
-	err = c.query(ctx, "SELECT entry, entries, body, last_seq FROM journal "+where, func(r row) error {
-		rows = append(rows, packed{r.int(0), r.int(1), r.int(3), r.blob(2)})
+	err = c.query(ctx, "SELECT entry, entries, body, last_seq, key FROM journal "+where, func(r row) error {
+		rows = append(rows, packed{r.int(4), r.int(0), r.int(1), r.int(3), r.blob(2)})
 		return nil
 	}, args...)
 	if err != nil {
@@ -103,7 +119,7 @@ func (s *Store) journalRows(ctx context.Context, c *conn, runID, where string, e
 		if err != nil {
 			return 0, err
 		}
-		if err := each(p.seq, b); err != nil {
+		if err := each(p.key, p.seq, b); err != nil {
 			return 0, err
 		}
 	}

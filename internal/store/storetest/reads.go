@@ -342,7 +342,7 @@ func testEventsOfSeveralRuns(f *fixture) {
 	f.again()
 	equal(f, "events", ok[[]*store.Event](f)(f.store.Events(f.Context(), tenant, "r1", 0, 0)),
 		[]*store.Event{event("r1", 1), event("r1", 2), event("r1", 3)})
-	equal(f, "trace", ok[[]*store.Trace](f)(f.store.Trace(f.Context(), tenant, "r1")), []*store.Trace{{RunID: "r1", Kind: "spawn"}})
+	equal(f, "trace", ok[[]*store.Trace](f)(f.store.Trace(f.Context(), tenant, "r1", 0, 0)), []*store.Trace{{RunID: "r1", Kind: "spawn"}})
 	f.refused(&store.Tx{Events: []*store.Event{event("r2", 2)}}, store.ErrNotFound)
 }
 
@@ -361,5 +361,5 @@ func testTrace(f *fixture) {
 		f.commit(tx)
 	}
 	f.again()
-	equal(f, "trace", ok[[]*store.Trace](f)(f.store.Trace(f.Context(), tenant, "r1")), want)
+	equal(f, "trace", ok[[]*store.Trace](f)(f.store.Trace(f.Context(), tenant, "r1", 0, 0)), want)
 }

@@ -64,7 +64,7 @@ func testRoundTrip(f *fixture) {
 		equal(f, "inputs", ok[[]*store.Input](f)(f.store.Inputs(ctx, tenant, "r1")), tx.Inputs)
 		equal(f, "interrupt", ok[*store.Interrupt](f)(f.store.Interrupt(ctx, tenant, "i1")), tx.NewInterrupts[0])
 		equal(f, "events", ok[[]*store.Event](f)(f.store.Events(ctx, tenant, "r1", 0, 0)), tx.Events)
-		equal(f, "trace", ok[[]*store.Trace](f)(f.store.Trace(ctx, tenant, "r1")), tx.Trace)
+		equal(f, "trace", ok[[]*store.Trace](f)(f.store.Trace(ctx, tenant, "r1", 0, 0)), tx.Trace)
 		equal(f, "usage", ok[[]*store.UsageTotal](f)(f.store.Usage(ctx, tenant, store.UsageFilter{})),
 			[]*store.UsageTotal{{Provider: "p", Model: "m", Calls: 1, Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Cost: 5}})
 		equal(f, "blob", ok[*store.Blob](f)(f.store.Blob(ctx, tenant, tx.Blobs[0].ID)), tx.Blobs[0])
@@ -182,6 +182,6 @@ func testPayloads(f *fixture) {
 	f.again()
 	equal(f, "entries", ok[[]*store.Entry](f)(f.store.Entries(f.Context(), tenant, "s1", "", 0)), tx.Entries)
 	equal(f, "events", ok[[]*store.Event](f)(f.store.Events(f.Context(), tenant, "r1", 0, 0)), tx.Events)
-	equal(f, "trace", ok[[]*store.Trace](f)(f.store.Trace(f.Context(), tenant, "r1")), tx.Trace)
+	equal(f, "trace", ok[[]*store.Trace](f)(f.store.Trace(f.Context(), tenant, "r1", 0, 0)), tx.Trace)
 	equal(f, "state", ok[*store.Run](f)(f.store.Run(f.Context(), tenant, "r1")).State, c.State)
 }

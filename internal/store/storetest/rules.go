@@ -28,7 +28,7 @@ func (f *fixture) notFound(tenant, sessionID, runID, interruptID, blobID string)
 		"Run":             func() error { _, err := f.store.Run(ctx, tenant, runID); return err },
 		"Inputs":          func() error { _, err := f.store.Inputs(ctx, tenant, runID); return err },
 		"Events":          func() error { _, err := f.store.Events(ctx, tenant, runID, 0, 0); return err },
-		"Trace":           func() error { _, err := f.store.Trace(ctx, tenant, runID); return err },
+		"Trace":           func() error { _, err := f.store.Trace(ctx, tenant, runID, 0, 0); return err },
 		"Interrupt":       func() error { _, err := f.store.Interrupt(ctx, tenant, interruptID); return err },
 		"Blob":            func() error { _, err := f.store.Blob(ctx, tenant, blobID); return err },
 	} {
@@ -165,7 +165,7 @@ func testTenants(f *fixture) {
 	f.commit(&store.Tx{Tenant: other, DropSessions: []string{"s1"}})
 	equal(f, "run", ok[*store.Run](f)(f.store.Run(ctx, tenant, "r1")), everything().NewRuns[0])
 	equal(f, "path", len(ok[[]*store.Entry](f)(f.store.Entries(ctx, tenant, "s1", "", 0))), 2)
-	equal(f, "trace", len(ok[[]*store.Trace](f)(f.store.Trace(ctx, tenant, "r1"))), 1)
+	equal(f, "trace", len(ok[[]*store.Trace](f)(f.store.Trace(ctx, tenant, "r1", 0, 0))), 1)
 	equal(f, "blob", ok[*store.Blob](f)(f.store.Blob(ctx, tenant, everything().Blobs[0].ID)), everything().Blobs[0])
 	f.notFound(other, "s1", "r1", "i1", strings.Repeat("0", 64))
 }

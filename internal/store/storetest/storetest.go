@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"EventsPageByPage", testEventPages},
 		{"EventsOfSeveralRunsInOneTx", testEventsOfSeveralRuns},
 		{"TraceKeepsOrder", testTrace},
+		{"TracePageByPage", testTracePages},
 		{"InputsQueue", testInputs},
 		{"InterruptAnsweredOnce", testInterrupts},
 		{"InterruptFilter", testInterruptFilter},

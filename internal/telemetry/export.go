@@ -1,0 +1,215 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// Limits of delivery.
+const (
+	sendTimeout = 10 * time.Second
+	sendTries   = 4
+	maxPause    = 5 * time.Second
+	// tellEvery bounds how often a collector that is down is told of in the log.
+	tellEvery = time.Minute
+)
+
+// sink takes encoded requests: "traces", "metrics" or "logs".
+type sink struct {
+	endpoint string
+	headers  map[string]string
+	client   *http.Client
+	now      func() time.Time
+
+	mu   sync.Mutex
+	file *os.File // or nil
+
+	dropped atomic.Int64 // requests that were not delivered
+	log     atomic.Pointer[slog.Logger]
+	told    atomic.Int64 // Unix milliseconds
+}
+
+func newSink(o *Options) (*sink, error) {
+	s := &sink{endpoint: strings.TrimRight(o.Endpoint, "/"), headers: o.Headers, client: o.Client, now: o.Now}
+	if s.client == nil {
+		s.client = &http.Client{Timeout: sendTimeout}
+	}
+	if s.endpoint != "" {
+		if u, err := url.Parse(s.endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("otlp_endpoint: %q is not an http or https address", o.Endpoint)
+		}
+	}
+	if o.File != "" {
+		if err := os.MkdirAll(filepath.Dir(o.File), 0o700); err != nil {
+			return nil, err
+		}
+		f, err := os.OpenFile(o.File, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		s.file = f
+	}
+	return s, nil
+}
+
+// none is whether nothing would get there.
+func (s *sink) none() bool { return s.endpoint == "" && s.file == nil }
+
+// send delivers a request everywhere. What can not be delivered is dropped: who
+// made it must not fail for it.
+func (s *sink) send(ctx context.Context, kind string, body []byte) {
+	var errs []error
+	if s.file != nil && kind != "metrics" { // they repeat themselves, and can be asked for
+		s.mu.Lock()
+		_, err := s.file.Write(append(body, '\n'))
+		s.mu.Unlock()
+		errs = append(errs, err)
+	}
+	if s.endpoint != "" {
+		errs = append(errs, s.post(ctx, kind, body))
+	}
+	if err := errors.Join(errs...); err != nil {
+		s.dropped.Add(1)
+		s.tell(kind, err)
+	}
+}
+
+// tell says in the log that something is wrong, now and then.
+func (s *sink) tell(kind string, err error) {
+	now, last := s.now().UnixMilli(), s.told.Load()
+	if log := s.log.Load(); log != nil && now-last >= tellEvery.Milliseconds() && s.told.CompareAndSwap(last, now) {
+		log.Warn("telemetry could not be delivered and was dropped", "kind", kind, "requests", s.dropped.Load(), "error", err)
+	}
+}
+
+// post sends a request over HTTP, again where OTLP says that this may help.
+func (s *sink) post(ctx context.Context, kind string, body []byte) error {
+	pause := time.Second / 2
+	for n := 1; ; n++ {
+		again, wait, err := s.try(ctx, kind, body)
+		if err == nil || !again || n == sendTries {
+			return err
+		}
+		if wait == 0 {
+			wait = pause
+			pause *= 2
+		}
+		t := time.NewTimer(min(wait, maxPause))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return err
+		}
+	}
+}
+
+func (s *sink) try(ctx context.Context, kind string, body []byte) (again bool, wait time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.endpoint+"/v1/"+kind, bytes.NewReader(body))
+	if err != nil {
+		return false, 0, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	for k, v := range s.headers {
+		r.Header.Set(k, v)
+	}
+	resp, err := s.client.Do(r)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // the address may hold a password
+		}
+		return true, 0, err
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
+	_ = resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		if n, perr := strconv.Atoi(resp.Header.Get("Retry-After")); perr == nil && n > 0 {
+			wait = time.Duration(n) * time.Second
+		}
+		return true, wait, fmt.Errorf("the collector answered %s", resp.Status)
+	}
+	if resp.StatusCode/100 != 2 {
+		return false, 0, fmt.Errorf("the collector answered %s", resp.Status)
+	}
+	return false, 0, nil
+}
+
+func (s *sink) close() error {
+	s.client.CloseIdleConnections()
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// spanExporter is the SDK's way to a sink.
+type spanExporter struct{ s *sink }
+
+// ExportSpans implements sdktrace.SpanExporter. It never fails: the SDK would
+// write the error to standard error.
+func (e spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	if len(spans) == 0 {
+		return nil
+	}
+	body, err := encodeSpans(spans)
+	if err != nil {
+		e.s.tell("traces", err)
+		return nil
+	}
+	e.s.send(ctx, "traces", body)
+	return nil
+}
+
+// Shutdown implements sdktrace.SpanExporter.
+func (spanExporter) Shutdown(context.Context) error { return nil }
+
+// metricExporter is the SDK's way to a sink.
+type metricExporter struct{ s *sink }
+
+// Temporality implements metric.Exporter.
+func (metricExporter) Temporality(k metric.InstrumentKind) metricdata.Temporality {
+	return metric.DefaultTemporalitySelector(k)
+}
+
+// Aggregation implements metric.Exporter.
+func (metricExporter) Aggregation(k metric.InstrumentKind) metric.Aggregation {
+	return metric.DefaultAggregationSelector(k)
+}
+
+// Export implements metric.Exporter. It never fails, like ExportSpans.
+func (e metricExporter) Export(ctx context.Context, rm *metricdata.ResourceMetrics) error {
+	body, err := encodeMetrics(rm)
+	if err != nil {
+		e.s.tell("metrics", err)
+		return nil
+	}
+	e.s.send(ctx, "metrics", body)
+	return nil
+}
+
+// ForceFlush implements metric.Exporter.
+func (metricExporter) ForceFlush(context.Context) error { return nil }
+
+// Shutdown implements metric.Exporter.
+func (metricExporter) Shutdown(context.Context) error { return nil }

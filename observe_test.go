@@ -1,0 +1,110 @@
+package agentd_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agentd"
+)
+
+// What a run says in its log, its traces and its metrics, from the configuration on.
+func TestObservability(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key := "sk-" + strings.Repeat("a", 30)
+	write("talk.yaml", "turns:\n- text: 'The key is "+key+", write to jane@example.org.'\n")
+	write("agentd.yaml", "log: {destinations: [stderr, 'file:"+out+"/server.log', otel], pii: [email]}\ntelemetry: {trace_enabled: true, file: '"+out+"/telemetry.jsonl'}\n")
+	const model = "\nprimary_model: {provider: script, model: m, script: talk.yaml}\n"
+	write("agents/open.yaml", "profile_name: open"+model+"log_level: debug\nlog_payload_policy: redacted\nlog_destinations: ['file:"+out+"/open.log']\n")
+	write("agents/closed.yaml", "profile_name: closed"+model+"metrics_enabled: false\nsampling_rate: 0\nlog_level: error\n")
+	var stderr bytes.Buffer
+	rt, err := agentd.Open(t.Context(), agentd.Config{Configs: dir, Env: func(string) (string, bool) { return "", false }, Log: slog.New(slog.NewTextHandler(&stderr, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range []string{"open", "closed"} {
+		r, err := rt.Start(t.Context(), agentd.StartRequest{Profile: profile, Input: agentd.Text("Say it")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err = rt.Wait(t.Context(), r.ID); err != nil || !strings.Contains(r.Output, key) { // the conversation is not redacted
+			t.Fatalf("%+v %v", r, err)
+		}
+		if rows, more, err := rt.Trace(t.Context(), r.ID, 0, 0); err != nil || more || len(rows) != 2 {
+			t.Errorf("%+v %v %v", rows, more, err)
+		}
+	}
+	var metrics bytes.Buffer
+	if err := rt.WriteMetrics(t.Context(), &metrics); err != nil {
+		t.Fatal(err)
+	}
+	if err := rt.Close(); err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) string {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	open, server, telemetry := read("open.log"), read("server.log"), read("telemetry.jsonl")
+	for name, text := range map[string]string{"open.log": open, "server.log": server, "telemetry": telemetry, "stderr": stderr.String(), "metrics": metrics.String()} {
+		if strings.Contains(text, key) || strings.Contains(text, "jane@") {
+			t.Errorf("a secret is in %s: %s", name, text)
+		}
+	}
+	if !strings.Contains(open, `msg="model call"`) || !strings.Contains(open, "The key is [redacted], write to [redacted]") || !strings.Contains(open, "run completed") {
+		t.Errorf("open.log: %s", open)
+	}
+	if strings.Contains(server, "profile=closed") || strings.Contains(stderr.String(), "run completed") {
+		t.Errorf("a quiet profile talks: %s%s", server, stderr.String())
+	}
+	if strings.Count(telemetry, "invoke_agent open") != 1 || strings.Contains(telemetry, "invoke_agent closed") || !strings.Contains(telemetry, `"name":"chat m"`) {
+		t.Errorf("traces: %s", telemetry)
+	}
+	if text := metrics.String(); !strings.Contains(text, `agentd_commits_total{outcome="ok"}`) || strings.Contains(text, `profile="closed"`) {
+		t.Error(text)
+	}
+}
+
+func TestObservabilityThatCanNotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"a file below a file": "log: {destinations: ['file:" + file + "/x.log']}\n",
+		"no collector":        "log: {destinations: [otel]}\n",
+		"a kind":              "log: {pii: [shoes]}\n",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "agentd.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(dir, "agents"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "agents", "a.yaml"), []byte("profile_name: a\nprimary_model: {provider: script, model: m}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if rt, err := agentd.Open(t.Context(), agentd.Config{Configs: dir, Env: func(string) (string, bool) { return "", false }}); err == nil {
+			t.Errorf("%s is accepted", name)
+			_ = rt.Close()
+		}
+	}
+}
