@@ -82,7 +82,9 @@ func (o *observation) options(cfg *Config) *telemetry.Options {
 	out := &telemetry.Options{Metrics: t.MetricsEnabled, Interval: t.ExportInterval.Std(), Endpoint: t.OTLPEndpoint, Headers: map[string]string{},
 		File: t.File, Service: t.ServiceName, Version: Version(), Profile: o.of, Load: o.load}
 	if out.Endpoint == "" {
-		out.Endpoint, _ = env("OTEL_EXPORTER_OTLP_ENDPOINT")
+		if endpoint, ok := env("OTEL_EXPORTER_OTLP_ENDPOINT"); ok {
+			out.Endpoint = endpoint
+		}
 	}
 	if list, ok := env("OTEL_EXPORTER_OTLP_HEADERS"); ok {
 		for pair := range strings.SplitSeq(list, ",") {

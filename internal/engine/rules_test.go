@@ -56,7 +56,7 @@ func TestAnApprovalIsRememberedForTheSession(t *testing.T) {
 	if !told {
 		t.Error("nobody is told why the call went through")
 	}
-	trace, err := h.store.Trace(t.Context(, 0, 0), store.DefaultTenant, same.ID)
+	trace, err := h.store.Trace(t.Context(), store.DefaultTenant, same.ID, 0, 0)
 	recorded := false
 	for _, tr := range trace {
 		recorded = recorded || tr.Kind == "Verdict" && strings.Contains(string(tr.Body), `"allow"`) && strings.Contains(string(tr.Body), rules[0].ID)

@@ -11,8 +11,8 @@ import (
 // collected is whether traces and logs have somewhere to go.
 func (l *loader) collected() bool {
 	t := &l.config.Settings.Telemetry
-	env, _ := l.opts.Env("OTEL_EXPORTER_OTLP_ENDPOINT")
-	return t.OTLPEndpoint != "" || t.File != "" || env != ""
+	env, ok := l.opts.Env("OTEL_EXPORTER_OTLP_ENDPOINT")
+	return t.OTLPEndpoint != "" || t.File != "" || ok && env != ""
 }
 
 // destinations checks where logs go.

@@ -332,6 +332,10 @@ func TestKill9(t *testing.T) {
 	person.Wait()
 	w.check(ctx, runs)
 	w.kill()
+	// Every invariant of the store holds, after the last kill too.
+	if out, err := exec.Command(w.binary, "doctor", "--json", "--data", filepath.Join(w.dir, "data")).CombinedOutput(); err != nil || !strings.Contains(string(out), `"findings":[]`) {
+		t.Errorf("the doctor: %v\n%s", err, out)
+	}
 }
 
 // check compares what is stored with what was acknowledged, seen and done.

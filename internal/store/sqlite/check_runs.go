@@ -74,14 +74,16 @@ func (k *checker) run(c *checkedRun) error {
 		}
 	}
 	if over {
+		// The prompt of a run that was cancelled in the queue is the only record of
+		// what it was asked: it stays with the run.
 		var n int64
-		if _, err := k.c.get("SELECT count(*) FROM inputs WHERE run = ?", []any{&n}, c.key); err != nil {
+		if _, err := k.c.get("SELECT count(*) FROM inputs WHERE run = ? AND kind <> 'prompt'", []any{&n}, c.key); err != nil {
 			return err
 		}
 		if n > 0 {
 			k.found(store.Finding{Check: "inputs", Severity: store.SeverityWarning, Where: c.where,
 				What: fmt.Sprintf("it has ended and has %d queued messages, which no model will see", n), Repair: "delete them"},
-				"DELETE FROM inputs WHERE run = ?", c.key)
+				"DELETE FROM inputs WHERE run = ? AND kind <> 'prompt'", c.key)
 		}
 	}
 	if err := k.state(c); err != nil {
