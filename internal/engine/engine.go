@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -275,61 +274,6 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 		e.mu.Unlock()
 	}
 	return len(refs), nil
-}
-
-// RecoverSession goes on with the unfinished runs of one session and returns how
-// many there are: whoever recovers nothing else does this before a run there, which
-// they are ahead of.
-func (e *Engine) RecoverSession(ctx context.Context, session Ref) (int, error) {
-	all, err := e.store.Unfinished(ctx)
-	if err != nil {
-		return 0, &fault.Error{Op: "engine.RecoverSession", Kind: fault.Unavailable, Err: err}
-	}
-	refs := slices.DeleteFunc(all, func(r store.RunRef) bool {
-		return r.Tenant != session.Tenant || r.SessionID != session.ID || e.lined(session, r.ID)
-	})
-	e.goOn(refs)
-	return len(refs), nil
-}
-
-// Resume goes on with an unfinished run and all that belongs to it: the runs of its
-// session and those of its tree.
-func (e *Engine) Resume(ctx context.Context, ref Ref) error {
-	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
-	if err != nil {
-		return notFound("run", ref.ID, err)
-	}
-	if run.Status(row.Status).Ended() {
-		return ended(row)
-	}
-	all, err := e.store.Unfinished(ctx)
-	if err != nil {
-		return &fault.Error{Op: "engine.Resume", Kind: fault.Unavailable, Err: err}
-	}
-	top := row.RootID
-	if top == "" {
-		top = row.ID
-	}
-	e.goOn(slices.DeleteFunc(all, func(r store.RunRef) bool {
-		return r.Tenant != ref.Tenant || r.SessionID != row.SessionID && !within(r.ID, top) || e.lined(Ref{r.Tenant, r.SessionID}, r.ID)
-	}))
-	return nil
-}
-
-// Unfinished lists the runs of a tenant that have not ended, oldest first. Those of
-// an engine that ended without them are among these until somebody goes on.
-func (e *Engine) Unfinished(ctx context.Context, tenant string) ([]string, error) {
-	refs, err := e.store.Unfinished(ctx)
-	if err != nil {
-		return nil, internal("engine.Unfinished", err)
-	}
-	var ids []string
-	for _, r := range refs {
-		if r.Tenant == tenant {
-			ids = append(ids, r.ID)
-		}
-	}
-	return ids, nil
 }
 
 // goOn lines runs up and drives those whose turn it is.

@@ -21,7 +21,7 @@ func (rt *route) scopes() []keys.Scope {
 		return []keys.Scope{keys.Answer}
 	case "GET /interrupts", "GET /interrupts/{id}", "GET /runs/{id}/proposals", "GET /sessions/{id}/rules":
 		return []keys.Scope{keys.Read, keys.Answer}
-	case "POST /keys", "GET /keys", "DELETE /keys/{id}":
+	case "POST /keys", "GET /keys", "DELETE /keys/{id}", "GET /metrics": // metrics are those of all tenants together
 		return []keys.Scope{keys.Admin}
 	case "GET /profiles", "GET /v1/models", "GET /v1/models/{id}":
 		return []keys.Scope{keys.Read, keys.Run} // who may run them may see their names

@@ -117,7 +117,7 @@ func valueJSON(v attribute.Value) anyValue {
 		}
 		return anyValue{Array: a}
 	}
-	s := v.Emit()
+	s := v.String()
 	return anyValue{String: &s}
 }
 

@@ -160,7 +160,7 @@ func labels(set attribute.Set, more ...string) string {
 		parts = append(parts, prometheusName(k)+`="`+escape.Replace(strings.ToValidUTF8(v, "�"))+`"`)
 	}
 	for _, kv := range set.ToSlice() {
-		add(string(kv.Key), kv.Value.Emit())
+		add(string(kv.Key), kv.Value.String())
 	}
 	for i := 0; i+1 < len(more); i += 2 {
 		add(more[i], more[i+1])
