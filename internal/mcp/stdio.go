@@ -83,10 +83,11 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 			}
 		}
 		if err != nil {
-			if errors.Is(err, io.EOF) {
+			// Closed: whoever saw the process end first has closed the pipe.
+			if errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) {
 				return nil, io.EOF
 			}
-			return nil, fmt.Errorf("reading from the server: %w", err)
+			return nil, fmt.Errorf("%w: reading from the server: %w", errDead, err)
 		}
 	}
 }
