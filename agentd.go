@@ -96,6 +96,8 @@ type (
 	Interrupt = engine.InterruptView
 	// AnswerRequest answers an interrupt.
 	AnswerRequest = engine.AnswerRequest
+	// UnfinishedRun is a run that has not ended.
+	UnfinishedRun = engine.UnfinishedRun
 	// SessionRequest creates a session.
 	SessionRequest = engine.SessionRequest
 	// Session is one conversation.
@@ -242,7 +244,7 @@ func (rt *Runtime) Resume(ctx context.Context, runID string) error {
 
 // Unfinished lists the runs that have not ended, oldest first: those that go on
 // here and, of a runtime that is ReadOnly or Dormant, those that nobody may go on with.
-func (rt *Runtime) Unfinished(ctx context.Context) ([]string, error) {
+func (rt *Runtime) Unfinished(ctx context.Context) ([]UnfinishedRun, error) {
 	return rt.engine.Unfinished(ctx, rt.tenant)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,7 +47,11 @@ func (a *app) resume(ctx context.Context, ids []string) error {
 				return err
 			}
 			// Those below another one go on with it.
-			ids = slices.DeleteFunc(all, func(id string) bool { return strings.Contains(id, ".") })
+			for _, r := range all {
+				if !strings.Contains(r.ID, ".") {
+					ids = append(ids, r.ID)
+				}
+			}
 		}
 		for _, id := range ids {
 			if err := l.rt.Resume(ctx, id); err != nil {
@@ -97,13 +100,13 @@ func (a *app) resumed(ctx context.Context, l *local, id string) error {
 // tellUnfinished says what an earlier process left, which a command does not take
 // over by itself: it would pay for it and leave it again.
 func (a *app) tellUnfinished(ctx context.Context, rt *agentd.Runtime, own string) {
-	ids, err := rt.Unfinished(ctx)
+	all, err := rt.Unfinished(ctx)
 	if err != nil {
 		return
 	}
 	n := 0
-	for _, id := range ids {
-		if r, err := rt.Get(ctx, id); err == nil && r.Status == client.Running && id != own && !strings.Contains(id, ".") {
+	for _, r := range all {
+		if r.Status == client.Running && r.ID != own && !strings.Contains(r.ID, ".") {
 			n++
 		}
 	}

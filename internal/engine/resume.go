@@ -48,18 +48,21 @@ func (e *Engine) Resume(ctx context.Context, ref Ref) error {
 	return nil
 }
 
+// UnfinishedRun is a run that has not ended.
+type UnfinishedRun struct{ ID, Status string }
+
 // Unfinished lists the runs of a tenant that have not ended, oldest first. Those of
 // an engine that ended without them are among these until somebody goes on.
-func (e *Engine) Unfinished(ctx context.Context, tenant string) ([]string, error) {
+func (e *Engine) Unfinished(ctx context.Context, tenant string) ([]UnfinishedRun, error) {
 	refs, err := e.store.Unfinished(ctx)
 	if err != nil {
 		return nil, internal("engine.Unfinished", err)
 	}
-	var ids []string
+	var runs []UnfinishedRun
 	for _, r := range refs {
 		if r.Tenant == tenant {
-			ids = append(ids, r.ID)
+			runs = append(runs, UnfinishedRun{ID: r.ID, Status: r.Status})
 		}
 	}
-	return ids, nil
+	return runs, nil
 }
