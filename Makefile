@@ -10,7 +10,8 @@ LDFLAGS := -s -w
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
 # Packages whose code runs concurrently: these are tested under the race detector.
-RACE := . ./client/... ./event/... ./internal/cli/... ./internal/engine/... ./internal/mcp/... ./internal/server/... \
+RACE := . ./client/... ./event/... ./internal/cli/... ./internal/engine/... ./internal/guard/... ./internal/keys/... ./internal/logs/... \
+	./internal/mcp/... ./internal/redact/... ./internal/server/... ./internal/telemetry/... \
 	./internal/sim/... ./internal/store/... ./internal/workspace/... ./model/... ./tool/...
 
 # Compiled without cgo, as the binary is, everything but race shares what build has compiled: net has cgo in it, and so
