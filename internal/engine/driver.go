@@ -416,11 +416,11 @@ func (d *driver) apply(it item) {
 		if d.state.Status == run.Paused && tr.State.Status == run.Running {
 			d.e.slots.force(d)
 		}
-		was := d.stateToObserve()
+		was := d.state // on the stack: nobody keeps it
 		d.state = tr.State
 		d.record(b, pure, &tr)
-		if was != nil {
-			d.observe(b, pure, &tr, was)
+		if d.e.cfg.Observer != nil {
+			d.observe(b, pure, &tr, &was)
 		}
 		for _, eff := range tr.Effects {
 			if next := d.perform(eff, b); next != nil {

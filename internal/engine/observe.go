@@ -104,17 +104,7 @@ func (d *driver) observing() *RunID {
 		Root: d.rootID(), Parent: d.row.ParentID, ParentCall: d.row.ParentCall}
 }
 
-// stateToObserve is a copy of the state ahead of a transition, or nil if nobody
-// observes: then nothing is copied.
-func (d *driver) stateToObserve() *run.State {
-	if d.e.cfg.Observer == nil {
-		return nil
-	}
-	s := d.state
-	return &s
-}
-
-// observe tells of what a transition decided.
+// observe tells of what a transition decided. was is the state ahead of it.
 func (d *driver) observe(b *batch, in run.Input, tr *run.Transition, was *run.State) {
 	o, before := d.e.cfg.Observer, was.Status
 	if v, ok := in.(run.Verdict); ok && v.Decision == run.Deny {

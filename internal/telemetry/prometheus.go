@@ -38,6 +38,9 @@ func (t *Telemetry) WritePrometheus(ctx context.Context, w io.Writer) error {
 	if t.reader == nil {
 		return &fault.Error{Op: "telemetry", Kind: fault.NotFound, Err: errors.New("metrics are switched off"), Hint: "Set telemetry.metrics_enabled in agentd.yaml."}
 	}
+	if t.observer != nil {
+		t.observer.look() // who asks sees what has happened
+	}
 	var rm metricdata.ResourceMetrics
 	if err := t.reader.Collect(ctx, &rm); err != nil {
 		return &fault.Error{Op: "telemetry", Kind: fault.Unavailable, Err: err}
