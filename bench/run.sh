@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
 out=.cache/bench
+export CGO_ENABLED=0 # as agentd is built and shipped
 mkdir -p "$out"
 $go build -ldflags '-s -w' -o "$out/agentd" ./cmd/agentd # without debugging information, as `make dist` builds it
 $go build -o "$out/bench" ./bench
