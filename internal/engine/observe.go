@@ -75,8 +75,8 @@ type ToolSeen struct {
 	RunID
 	Step         int
 	CallID, Name string
-	// Known is whether the run has a tool of that name: otherwise the model made
-	// it up.
+	// Known is whether the configuration gave the run a tool of that name: otherwise
+	// the run's client brought it, or the model made it up.
 	Known      bool
 	Outcome    string
 	Start, End time.Time
@@ -125,7 +125,8 @@ func (d *driver) observe(b *batch, in run.Input, tr *run.Transition, was *run.St
 				seen.Name = was.Calls[i].Name
 			}
 		}
-		_, _, seen.Known = d.tools.set.Lookup(seen.Name)
+		_, spec, ok := d.tools.set.Lookup(seen.Name)
+		seen.Known = ok && spec.Kind != "client"
 		seen.Args = d.agent.Redact.data(seen.Name, d.tools.args(v.CallID, seen.Name))
 		b.after = append(b.after, func() { o.Tool(seen) })
 	}
