@@ -163,7 +163,7 @@ func watchLoad(m metric.Meter, o *Options, s *sink) error {
 		all = append(all, g)
 		return g
 	}
-	dropped, err := m.Int64ObservableCounter("agentd.telemetry.dropped", metric.WithDescription("Requests to the collector or the file that could not be delivered."))
+	dropped, err := m.Int64ObservableCounter("agentd.telemetry.dropped", metric.WithDescription("Spans (traces), log records (logs) and collections of metrics (metrics) that could not be delivered."))
 	errs = append(errs, err)
 	all = append(all, dropped)
 	active := gauge("agentd.runs.active", "Runs that have not ended, by status.")
@@ -176,7 +176,9 @@ func watchLoad(m metric.Meter, o *Options, s *sink) error {
 		return err
 	}
 	_, err = m.RegisterCallback(func(ctx context.Context, obs metric.Observer) error {
-		obs.ObserveInt64(dropped, s.dropped.Load())
+		for _, kind := range []string{"traces", "logs", "metrics"} {
+			obs.ObserveInt64(dropped, s.lost(kind).Load(), metric.WithAttributes(attribute.String("kind", kind)))
+		}
 		if o.Load == nil {
 			return nil
 		}
