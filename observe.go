@@ -280,13 +280,19 @@ func (o *observation) wanted() bool {
 	return false
 }
 
-func (o *observation) close() error {
-	var errs []error
-	if o.telemetry != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), flushTime)
-		defer cancel()
-		errs = append(errs, o.telemetry.Close(ctx))
+// flush delivers what waits and ends the telemetry. It comes ahead of the store's end:
+// the last metrics count what is in there.
+func (o *observation) flush() error {
+	if o.telemetry == nil {
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	defer cancel()
+	return o.telemetry.Close(ctx)
+}
+
+func (o *observation) close() error {
+	errs := []error{o.flush()}
 	for _, f := range o.files {
 		errs = append(errs, f.Close())
 	}

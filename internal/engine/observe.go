@@ -262,16 +262,10 @@ type Load struct {
 	Broken bool
 }
 
-// Load counts what there is to do. The store is asked for the runs.
+// Load counts what there is to do. The store is asked for the runs; if it does not
+// answer, everything else is there beside the error, and Runs is nil.
 func (e *Engine) Load(ctx context.Context) (Load, error) {
-	l := Load{Runs: map[run.Status]int{run.Queued: 0, run.Running: 0, run.Paused: 0}}
-	refs, err := e.store.Unfinished(ctx)
-	if err != nil {
-		return l, internal("engine.Load", err)
-	}
-	for _, r := range refs {
-		l.Runs[run.Status(r.Status)]++
-	}
+	var l Load
 	e.slots.mu.Lock()
 	l.Waiting = len(e.slots.waiting)
 	e.slots.mu.Unlock()
@@ -291,5 +285,13 @@ func (e *Engine) Load(ctx context.Context) (Load, error) {
 		s.mu.Unlock()
 	}
 	l.Broken = e.broken.Load() != nil
+	refs, err := e.store.Unfinished(ctx)
+	if err != nil {
+		return l, internal("engine.Load", err)
+	}
+	l.Runs = map[run.Status]int{run.Queued: 0, run.Running: 0, run.Paused: 0}
+	for _, r := range refs {
+		l.Runs[run.Status(r.Status)]++
+	}
 	return l, nil
 }

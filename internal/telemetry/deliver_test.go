@@ -3,6 +3,7 @@ package telemetry
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -168,5 +169,25 @@ func TestWrongEndpointIsNotRepeated(t *testing.T) {
 		if _, err := New(&Options{Endpoint: bad}); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// When the store does not answer, the metrics say so; they are not gone with it.
+func TestMetricsOfABrokenStore(t *testing.T) {
+	tel, err := New(&Options{Metrics: true, Load: func(context.Context) (engine.Load, error) {
+		return engine.Load{Broken: true, Driven: 2}, errors.New("the disk is full")
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := tel.WritePrometheus(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, "agentd_store_broken 1\n") || !strings.Contains(text, "agentd_runs_driven 2\n") || strings.Contains(text, "agentd_runs_active{") {
+		t.Error(text)
+	}
+	if err := tel.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

@@ -3,7 +3,6 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -182,11 +181,13 @@ func watchLoad(m metric.Meter, o *Options, s *sink) error {
 		if o.Load == nil {
 			return nil
 		}
+		// A store that does not answer takes the counts of runs away, and not what tells
+		// that it does not.
 		l, err := o.Load(ctx)
-		if err != nil {
-			return fmt.Errorf("the engine's load: %w", err)
-		}
 		for _, st := range []run.Status{run.Queued, run.Running, run.Paused} {
+			if err != nil {
+				break
+			}
 			obs.ObserveInt64(active, int64(l.Runs[st]), metric.WithAttributes(attribute.String("status", string(st))))
 		}
 		obs.ObserveInt64(driven, int64(l.Driven))
