@@ -203,7 +203,7 @@ func loadConfig(cfg *Config) (*profile.Config, error) {
 
 // Close stops the runtime. Runs under way go on at the next Open on the same data.
 func (rt *Runtime) Close() error {
-	return errors.Join(rt.engine.Close(), rt.agents.close(), rt.store.Close(), rt.observation.close())
+	return errors.Join(rt.engine.Close(), rt.agents.close(), rt.observation.flush(), rt.store.Close(), rt.observation.close())
 }
 
 // writable is the error of a change to a runtime that was opened to look.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"time"
 
 	"agentd/fault"
@@ -40,5 +42,45 @@ func CheckStore(ctx context.Context, data string, repair bool) (_ *CheckReport, 
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	var c store.Checker = st
-	return c.Check(ctx, store.CheckOptions{Repair: repair, State: engine.Examine, Now: time.Now().UnixMilli()})
+	r, err := c.Check(ctx, store.CheckOptions{Repair: repair, State: engine.Examine, Now: time.Now().UnixMilli()})
+	if err == nil && runtime.GOOS != "windows" { // whose permissions are not these
+		r.Findings = append(r.Findings, permissions(path, repair)...)
+	}
+	return r, err
+}
+
+// permissions finds files of a store that other users of the machine can read or
+// write, such as those of a copy that was put back.
+func permissions(path string, repair bool) (out []store.Finding) {
+	const others = 0o077
+	folder, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return nil
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		if err != nil {
+			continue // it comes and goes
+		}
+		reached := info.Mode().Perm() & others
+		for _, who := range []os.FileMode{0o070, 0o007} {
+			if folder.Mode().Perm()&who&0o011 == 0 {
+				reached &^= who // they can not enter the folder
+			}
+		}
+		if reached == 0 {
+			continue
+		}
+		f := store.Finding{Check: "permissions", Severity: store.SeverityWarning, Where: name, Repair: "make it its owner's alone (mode 0600)",
+			What: fmt.Sprintf("other users of this machine reach it (mode %04o): what every tenant said is in it", info.Mode().Perm())}
+		if repair {
+			if err := os.Chmod(name, 0o600); err != nil {
+				f.Repair, f.Advice = "", "It can not be changed: "+err.Error()
+			} else {
+				f.Repaired = true
+			}
+		}
+		out = append(out, f)
+	}
+	return out
 }

@@ -107,7 +107,7 @@ func (o *observation) of(name string) telemetry.Profile {
 		return p
 	}
 	t := &o.settings.Telemetry
-	return telemetry.Profile{Trace: t.TraceEnabled, Metrics: true, Sampling: t.SamplingRate, Log: o.log}
+	return telemetry.Profile{Trace: t.TraceEnabled, Metrics: true, Sampling: t.SamplingRate, Log: o.log, Bare: o.settings.Log.PayloadPolicy == string(logs.Hashes)}
 }
 
 func (o *observation) load(ctx context.Context) (engine.Load, error) {
@@ -137,11 +137,12 @@ func (o *observation) profile(p *profile.Profile) (telemetry.Profile, error) {
 	if len(to) == 0 {
 		to = o.settings.Log.Destinations
 	}
-	h, err := o.handler(to, level, logs.Options{Redact: clean, Policy: stricter(p.LogPayloadPolicy, o.settings.Log.PayloadPolicy)})
+	policy := stricter(p.LogPayloadPolicy, o.settings.Log.PayloadPolicy)
+	h, err := o.handler(to, level, logs.Options{Redact: clean, Policy: policy})
 	if err != nil {
 		return out, err
 	}
-	out.Log = slog.New(h)
+	out.Log, out.Redact, out.Bare = slog.New(h), clean, policy == logs.Hashes
 	return out, nil
 }
 
@@ -279,13 +280,19 @@ func (o *observation) wanted() bool {
 	return false
 }
 
-func (o *observation) close() error {
-	var errs []error
-	if o.telemetry != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), flushTime)
-		defer cancel()
-		errs = append(errs, o.telemetry.Close(ctx))
+// flush delivers what waits and ends the telemetry. It comes ahead of the store's end:
+// the last metrics count what is in there.
+func (o *observation) flush() error {
+	if o.telemetry == nil {
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	defer cancel()
+	return o.telemetry.Close(ctx)
+}
+
+func (o *observation) close() error {
+	errs := []error{o.flush()}
 	for _, f := range o.files {
 		errs = append(errs, f.Close())
 	}

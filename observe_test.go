@@ -2,10 +2,14 @@ package agentd_test
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"agentd"
@@ -79,6 +83,33 @@ func TestObservability(t *testing.T) {
 	}
 	if text := metrics.String(); !strings.Contains(text, `agentd_commits_total{outcome="ok"}`) || strings.Contains(text, `profile="closed"`) {
 		t.Error(text)
+	}
+}
+
+// The last metrics are sent while the store that they count in is still open.
+func TestCloseSendsTheLastMetrics(t *testing.T) {
+	var mu sync.Mutex
+	var got []byte
+	ts := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		if got = append(got, b...); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer ts.Close()
+	rt, err := agentd.Open(t.Context(), agentd.Config{Data: t.TempDir(), Env: func(name string) (string, bool) { return ts.URL, name == "OTEL_EXPORTER_OTLP_ENDPOINT" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rt.Close(); err != nil {
+		t.Errorf("closing: %v", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !bytes.Contains(got, []byte(`"agentd.runs.active"`)) {
+		t.Errorf("sent: %s", got)
 	}
 }
 

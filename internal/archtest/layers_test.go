@@ -146,7 +146,7 @@ var thirdParty = []struct {
 	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/mcp", "examples/mcp", "test"}, []string{"internal/engine", "internal/cli", "internal/server"}, "MCP; examples and test servers are the other side"},
 	{"github.com/mark3labs/mcp-go", nil, []string{"internal/mcp", "test"}, "the other MCP implementation, as a peer in tests"},
 	{"github.com/santhosh-tekuri/jsonschema", []string{"tool"}, []string{"internal/profile", "internal/workspace", "internal/server", "internal/mcp", "test"}, "JSON Schema; tests check shipped files and built-in tools"},
-	{"golang.org/x/text", []string{"tool"}, nil, "what jsonschema's messages are printed with"},
+	{"golang.org/x/text", []string{"tool", "internal/cli"}, nil, "what jsonschema's messages are printed with; how wide characters are on a terminal"},
 	{"github.com/goccy/go-yaml", []string{"internal/profile", "model/script"}, []string{"internal/server", "internal/cli", "test"}, "YAML with places; configuration and scripts are the two things people write in YAML"},
 	{"go.opentelemetry.io/otel", []string{"internal/telemetry"}, nil, "OpenTelemetry's SDK: traces and metrics"},
 	{"github.com/spf13/cobra", []string{"internal/cli"}, nil, "the command line"},

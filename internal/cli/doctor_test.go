@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,33 @@ func TestDoctorFindsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.run("doctor", "--data", ":memory:").exits(2).complains("can not be checked")
+}
+
+// A store whose files others can read is told of, and shut.
+func TestDoctorLooksAtPermissions(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // its permissions are not these
+	}
+	b := newBench(t)
+	b.agent("talk", "x").exits(0)
+	file := filepath.Join(b.data, "agentd.db")
+	for name, mode := range map[string]os.FileMode{file: 0o644, b.data: 0o755} {
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.here("doctor").exits(1).says("permissions", "mode 0644", "--repair would make it its owner's alone")
+	b.here("doctor", "--repair").exits(0).says("repaired: make it its owner's alone")
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info, err)
+	}
+	// Nobody can enter a folder that is its owner's alone.
+	for name, mode := range map[string]os.FileMode{file: 0o644, b.data: 0o700} {
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.here("doctor").exits(0).says("nothing is wrong")
 }
 
 func TestDoctor(t *testing.T) {

@@ -234,6 +234,7 @@ var (
 	fraction = regexp.MustCompile(`\.\d{3}Z`)
 	duration = regexp.MustCompile(`\d+ ms\b|\d+\.\d s\b|after [0-9.]+(ms|s)`)
 	bars     = regexp.MustCompile(`(?m)^  [█▓░·× ]{40}  `)
+	ruler    = regexp.MustCompile(`(?m)^  0 +\d.*$`)
 	places   = regexp.MustCompile(`( --(data|configs|server) \S+)+`)
 )
 
@@ -252,6 +253,7 @@ func normal(t *testing.T, s string) string {
 	s = times.ReplaceAllString(s, "2026-01-02T03:04:05")
 	s = fraction.ReplaceAllString(s, ".678Z")
 	s = bars.ReplaceAllString(s, "  BAR  ")
+	s = ruler.ReplaceAllString(s, "  RULER")
 	s = places.ReplaceAllString(s, " --PLACE")
 	return duration.ReplaceAllStringFunc(s, func(d string) string {
 		if strings.HasPrefix(d, "after") {

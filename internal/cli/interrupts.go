@@ -68,7 +68,7 @@ func (a *app) showInterrupt(ctx context.Context, p interrupts, id string) error 
 	}
 	call := ""
 	if i.ToolCall != nil {
-		call = i.ToolCall.Name + " " + shorten(string(i.ToolCall.Args), 1000)
+		call = shorten(i.ToolCall.Name, 100) + " " + shorten(string(i.ToolCall.Args), 1000)
 	}
 	err = facts(a.Out, "interrupt", i.ID, "run", i.RunID, "session", i.SessionID, "kind", i.Kind, "status", i.Status,
 		"created", second(i.CreatedAt), "expires", second(i.ExpiresAt), "answered", second(i.AnsweredAt), "prompt", shorten(i.Prompt, 1000),

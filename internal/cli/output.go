@@ -7,14 +7,13 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 )
 
 // value writes one JSON value on a line.
 func (a *app) value(v any) error {
 	b, err := json.Marshal(v)
 	if err == nil {
-		_, err = fmt.Fprintf(a.Out, "%s\n", b)
+		_, err = fmt.Fprintf(a.Out, "%s\n", escaped(b))
 	}
 	return err
 }
@@ -68,11 +67,11 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// printable drops control characters, which would drive the terminal, except for
-// line ends and tabs.
+// printable drops what would drive the terminal: control characters, except for
+// line ends and tabs, and marks that turn the direction of a text around.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		if drives(r) {
 			return -1
 		}
 		return r

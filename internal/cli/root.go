@@ -70,6 +70,7 @@ func Main(args []string, s Streams) int {
 		ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 	}
+	s.Out, s.Err = &safe{w: s.Out}, &safe{w: s.Err}
 	a := &app{Streams: s}
 	root := a.root()
 	root.SetArgs(args)

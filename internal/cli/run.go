@@ -202,7 +202,7 @@ func (p *printer) event(ev event.Event) {
 	if p.json {
 		b, err := ev.MarshalJSON()
 		if err == nil {
-			fmt.Fprintf(p.out, "%s\n", b)
+			fmt.Fprintf(p.out, "%s\n", escaped(b))
 		}
 		return
 	}
@@ -229,9 +229,13 @@ func (p *printer) event(ev event.Event) {
 	case *event.Checkpoint:
 		if ev.Type == event.CheckpointRequired {
 			p.line(p.bold("? ") + printable(d.Prompt))
+			if c := d.ToolCall; c != nil && d.Kind != "question" {
+				// What is to be decided about, not only that something is.
+				p.line("  " + shorten(c.Name, 100) + " " + shorten(string(c.Args), 1000))
+			}
 		}
 	case *event.Retry:
-		p.line(p.dim(fmt.Sprintf("… %s: %s; trying again in %d ms", ev.Type, d.Message, d.DelayMS)))
+		p.line(p.dim(fmt.Sprintf("… %s: %s; trying again in %d ms", ev.Type, shorten(d.Message, 300), d.DelayMS)))
 	case *event.Ended:
 		p.ended(ev.Type, d)
 	}
@@ -244,13 +248,14 @@ func (p *printer) warn(warnings []string) {
 }
 
 func (p *printer) tool(t event.Type, d *event.Tool) {
+	name := shorten(d.Name, 100) // a model may call things that do not exist
 	switch t {
 	case event.ToolStarted:
-		p.line(p.dim("→ "+d.Name+" ") + p.dim(shorten(string(d.Args), 120)))
+		p.line(p.dim("→ "+name+" ") + p.dim(shorten(string(d.Args), 120)))
 	case event.ToolCompleted:
-		p.line(p.dim(fmt.Sprintf("✓ %s, %d ms: %s", d.Name, d.DurationMS, outline(d.Result))))
+		p.line(p.dim(fmt.Sprintf("✓ %s, %d ms: %s", name, d.DurationMS, outline(d.Result))))
 	case event.ToolFailed:
-		p.line(fmt.Sprintf("✗ %s: %s", d.Name, shorten(d.Result, 300)))
+		p.line(fmt.Sprintf("✗ %s: %s", name, shorten(d.Result, 300)))
 	case event.ToolStdout, event.ToolStderr:
 		p.write(p.dim(printable(d.Text)))
 		p.midLine = !strings.HasSuffix(d.Text, "\n")
@@ -276,9 +281,10 @@ func (p *printer) ended(t event.Type, d *event.Ended) {
 	}
 	p.line(p.dim(fmt.Sprintf("%s after %s, %s%s", what, count(d.Steps, "step"), count(d.ToolCalls, "tool call"), tokens)))
 	if d.Error != nil {
-		p.line("agentd: " + d.Error.Message)
+		// On one line: what a provider says must not look like agentd's own words.
+		p.line("agentd: " + shorten(d.Error.Message, 2000))
 		if d.Error.Hint != "" {
-			p.line("  " + d.Error.Hint)
+			p.line("  " + shorten(d.Error.Hint, 1000))
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (a *app) showRun(ctx context.Context, p runs, id string, timed bool, width 
 	if err != nil {
 		return err
 	}
-	if err := addVerdicts(ctx, p, id, line); err != nil {
+	if err := addTrace(ctx, p, id, line); err != nil {
 		return err
 	}
 	if line.RunID, line.Status = r.ID, r.Status; timed {
@@ -143,7 +143,7 @@ func (a *app) describeRun(r *client.Run, steps string) error {
 		fmt.Fprintf(a.Out, "\nwaits for a person (%s): %s\n  agentd interrupts answer %s %s%s\n", i.Kind, shorten(i.Prompt, 300), i.ID, answers(i.Kind), a.where())
 	}
 	for _, c := range r.ToolCalls {
-		fmt.Fprintf(a.Out, "\nfor the caller to perform: %s %s\n", c.Name, shorten(string(c.Arguments), 300))
+		fmt.Fprintf(a.Out, "\nfor the caller to perform: %s %s\n", shorten(c.Name, 100), shorten(string(c.Arguments), 300))
 	}
 	if r.Output != "" {
 		fmt.Fprintf(a.Out, "\noutput\n%s\n", indent(printable(r.Output)))

@@ -101,6 +101,6 @@ func (a *app) showProposals(rows []*client.Proposal, err error) error {
 		return err
 	}
 	return list(a, rows, []string{"PROPOSAL", "STATUS", "TOOL", "ARGUMENTS", "RESULT"}, func(p *client.Proposal) []string {
-		return []string{p.ID, p.Status, p.Tool, shorten(string(p.Args), 60), shorten(p.Result, 40)}
+		return []string{p.ID, p.Status, shorten(p.Tool, 60), shorten(string(p.Args), 60), shorten(p.Result, 40)}
 	}, "this run proposed nothing")
 }

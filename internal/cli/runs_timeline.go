@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"agentd/client"
 	"agentd/event"
 	"agentd/message"
 )
@@ -50,12 +50,13 @@ type lineCall struct {
 	AskedMS int64           `json:"asked_ms"`
 	StartMS int64           `json:"start_ms"` // -1: it never started
 	EndMS   int64           `json:"end_ms"`   // -1: under way
-	Outcome string          `json:"outcome"`  // ok, error, refused, running, waiting
+	Outcome string          `json:"outcome"`  // ok, error, refused, proposed, running, waiting
 	// Decision and Reason say what policy or a person decided about it.
 	Decision string `json:"decision,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Result   string `json:"result,omitempty"`
-	ChildID  string `json:"child_run_id,omitempty"`
+	// Child is the run that it started.
+	Child *event.Subagent `json:"child,omitempty"`
 	// Waits are the times in which it waited for a person.
 	Waits []lineWait `json:"waits,omitempty"`
 }
@@ -157,7 +158,7 @@ func (b *timelineBuilder) add(ev *event.Event, at int64) {
 		b.addWait(ev, at, d)
 	case *event.Subagent:
 		if c := b.calls[d.ToolCallID]; c != nil {
-			c.ChildID = d.RunID
+			c.Child = d // the later one says how it ended
 		}
 	case *event.Retry:
 		text := fmt.Sprintf("%s: %s", d.Class, d.Message)
@@ -209,6 +210,9 @@ func (b *timelineBuilder) addTool(ev *event.Event, at int64, d *event.Tool) {
 				c.Outcome = "refused"
 			}
 		}
+		if d.Decision == "captured" {
+			c.Outcome = "proposed"
+		}
 		if len(d.Args) > 0 && len(c.Args) == 0 {
 			c.Args = d.Args
 		}
@@ -252,17 +256,14 @@ func (b *timelineBuilder) addWait(ev *event.Event, at int64, d *event.Checkpoint
 	}
 }
 
-// addVerdicts adds from the trace what was decided about calls, where the events do
-// not tell: that one was allowed, and why.
-func addVerdicts(ctx context.Context, p runs, id string, t *timeline) error {
+// addTrace adds from the trace what the events do not tell: that a call was allowed, and
+// why; when people sent messages or asked the run to stop.
+func addTrace(ctx context.Context, p runs, id string, t *timeline) error {
 	calls := map[string][]*lineCall{}
 	for _, s := range t.Steps {
 		for _, c := range s.Calls {
 			calls[c.ID] = append(calls[c.ID], c)
 		}
-	}
-	if len(calls) == 0 {
-		return nil
 	}
 	for after := 0; ; {
 		rows, more, err := p.Trace(ctx, id, after, tracePage)
@@ -272,7 +273,11 @@ func addVerdicts(ctx context.Context, p runs, id string, t *timeline) error {
 		for _, r := range rows {
 			after = r.N
 			var v struct{ Call, Decision, Reason string }
-			if r.Input != "Verdict" || json.Unmarshal(r.Data, &v) != nil || len(calls[v.Call]) == 0 {
+			if json.Unmarshal(r.Data, &v) != nil {
+				continue
+			}
+			t.said(r, v.Reason)
+			if r.Input != "Verdict" || len(calls[v.Call]) == 0 {
 				continue
 			}
 			// An id may come again in a later step: verdicts come in the same order.
@@ -291,175 +296,29 @@ func addVerdicts(ctx context.Context, p runs, id string, t *timeline) error {
 	}
 }
 
-// span is a time for people: 12 ms, 3.4 s, 2m05s.
-func span(ms int64) string {
-	switch d := time.Duration(ms) * time.Millisecond; {
-	case ms < 1000:
-		return fmt.Sprintf("%d ms", ms)
-	case ms < 60_000:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case ms < 3_600_000:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	default:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+// said notes what somebody outside of the run wanted of it.
+func (t *timeline) said(r *client.Trace, reason string) {
+	text := ""
+	switch r.Input {
+	case "Steered":
+		text = "a message steers the run"
+	case "FollowedUp":
+		text = "a message is queued for when the run would end"
+	case "CancelRequested":
+		text = strings.TrimSuffix("asked to stop: "+reason, ": ")
 	}
-}
-
-// painter draws timelines. width is that of the lines, bar of the part with time.
-type painter struct {
-	b          *strings.Builder
-	t          *timeline
-	width, bar int
-	fancy      bool
-}
-
-// draw gives the timeline as lines of at most width characters; fancy uses more
-// than ASCII.
-func (t *timeline) draw(width int, fancy bool) string {
-	p := &painter{b: &strings.Builder{}, t: t, width: max(width, 40), fancy: fancy}
-	p.bar = min(max(p.width/3, 10), 40)
-	for _, n := range t.Notes {
-		p.note(n)
+	at, err := time.Parse(time.RFC3339, r.Time)
+	if text == "" || err != nil {
+		return
 	}
-	for _, s := range t.Steps {
-		p.step(s)
-	}
-	return p.b.String()
-}
-
-// line writes a row: bar, label and what else fits.
-func (p *painter) line(bar, label, rest string) {
-	text := "  " + bar + "  " + label
-	if rest != "" {
-		text += "  " + rest
-	}
-	fmt.Fprintln(p.b, strings.TrimRight(clipTo(text, p.width), " "))
-}
-
-// clipTo cuts a text to a number of characters.
-func clipTo(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	r := []rune(s)
-	return string(r[:n-1]) + "…"
-}
-
-// scale is where a time is in the bar.
-func (p *painter) scale(ms int64) int {
-	if p.t.TotalMS == 0 {
-		return 0
-	}
-	return int(min(ms, p.t.TotalMS) * int64(p.bar-1) / p.t.TotalMS)
-}
-
-// paint fills the bar between two times; an end of -1 is now.
-func (p *painter) paint(bar []rune, from, to int64, fill rune) {
-	if to < 0 {
-		to = p.t.TotalMS
-	}
-	for i := p.scale(from); i <= p.scale(to); i++ {
-		bar[i] = fill
-	}
-}
-
-func (p *painter) empty() []rune { return []rune(strings.Repeat(" ", p.bar)) }
-
-func (p *painter) glyph(fancy, plain rune) rune {
-	if p.fancy {
-		return fancy
-	}
-	return plain
-}
-
-func (p *painter) note(n lineNote) {
-	bar := p.empty()
-	bar[p.scale(n.AtMS)] = p.glyph('·', '.')
-	p.line(string(bar), printable(shorten(n.Text, 400)), "")
-}
-
-func (p *painter) step(s *lineStep) {
-	bar := p.empty()
-	p.paint(bar, s.StartMS, s.EndMS, p.glyph('█', '#'))
-	took := "under way"
-	if s.EndMS >= 0 {
-		took = span(s.EndMS - s.StartMS)
-	}
-	var facts []string
-	if s.FirstMS > s.StartMS {
-		facts = append(facts, "first text after "+span(s.FirstMS-s.StartMS))
-	}
-	if u := s.Usage; u != nil {
-		facts = append(facts, fmt.Sprintf("%d in, %d out", u.Prompt(), u.Output))
-		if s.CacheRatio > 0 {
-			facts = append(facts, fmt.Sprintf("%.0f%% cached", s.CacheRatio*100))
-		}
-		if u.Cost.Total > 0 {
-			facts = append(facts, "$"+u.Cost.Total.String())
+	n := lineNote{max(0, at.UnixMilli()-t.start), text}
+	for _, s := range slices.Backward(t.Steps) {
+		if s.StartMS <= n.AtMS {
+			s.Notes = append(s.Notes, n)
+			return
 		}
 	}
-	p.line(string(bar), fmt.Sprintf("%d %s  %s", s.Step, s.Model, took), strings.Join(facts, ", "))
-	for _, n := range s.Notes {
-		p.note(n)
-	}
-	for _, c := range s.Calls {
-		p.call(c)
-	}
-}
-
-func (p *painter) call(c *lineCall) {
-	bar := p.empty()
-	for _, w := range c.Waits {
-		p.paint(bar, w.FromMS, w.ToMS, p.glyph('░', '.'))
-	}
-	end := c.EndMS
-	if c.StartMS >= 0 {
-		p.paint(bar, c.StartMS, end, p.glyph('▓', '='))
-	} else if end >= 0 && c.Outcome == "refused" {
-		bar[p.scale(end)] = p.glyph('×', 'x')
-	}
-	mark := map[string][2]string{"ok": {"✓", "ok"}, "error": {"✗", "failed"}, "refused": {"✗", "refused"}, "running": {"→", "under way"}, "waiting": {"?", "waits"}}[c.Outcome]
-	label := mark[0]
-	if !p.fancy {
-		label = mark[1]
-	}
-	label += " " + c.Name
-	if args := shorten(string(c.Args), 60); args != "" && args != "{}" {
-		label += " " + args
-	}
-	var rest []string
-	switch {
-	case c.StartMS >= 0 && end >= 0:
-		rest = append(rest, span(end-c.StartMS))
-	case c.Outcome == "refused":
-		rest = append(rest, "never ran")
-	case c.Outcome == "running":
-		rest = append(rest, "under way")
-	}
-	if c.ChildID != "" {
-		rest = append(rest, "run "+c.ChildID)
-	}
-	if c.Decision != "" || c.Reason != "" {
-		rest = append(rest, strings.TrimSuffix(c.Decision+": "+shorten(c.Reason, 200), ": "))
-	}
-	if c.Result != "" && c.Outcome != "ok" {
-		rest = append(rest, shorten(c.Result, 200))
-	}
-	p.line(string(bar), printable(label), printable(strings.Join(rest, ", ")))
-	for _, w := range c.Waits {
-		p.wait(w)
-	}
-}
-
-func (p *painter) wait(w lineWait) {
-	said := "waits for a person since " + span(p.t.TotalMS-w.FromMS)
-	if w.ToMS >= 0 {
-		said = "answered after " + span(w.ToMS-w.FromMS) + ": " + w.Decision
-		if w.Reason != "" {
-			said += " (" + shorten(w.Reason, 200) + ")"
-		}
-	}
-	p.line(string(p.empty()), "  "+w.Kind+": "+printable(shorten(w.Prompt, 120)), printable(said))
+	t.Notes = append(t.Notes, n)
 }
 
 // columns is how wide lines may be: as told, as the terminal is, as the shell says,
@@ -468,9 +327,11 @@ func (a *app) columns(told int) int {
 	if told > 0 {
 		return told
 	}
-	if f, ok := a.Out.(*os.File); ok && a.Terminal {
-		if w := terminalWidth(f); w > 0 {
-			return w
+	if s, ok := a.Out.(*safe); ok && a.Terminal {
+		if f, ok := s.w.(*os.File); ok {
+			if w := terminalWidth(f); w > 0 {
+				return w
+			}
 		}
 	}
 	if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w > 0 {

@@ -26,11 +26,11 @@ func gist(ev event.Event) string {
 	case *event.Tool:
 		switch ev.Type {
 		case event.ToolStarted:
-			return d.Name + " " + shorten(string(d.Args), 100)
+			return shorten(d.Name, 100) + " " + shorten(string(d.Args), 100)
 		case event.ToolCompleted, event.ToolFailed:
-			return fmt.Sprintf("%s %d ms: %s", d.Name, d.DurationMS, outline(d.Result))
+			return fmt.Sprintf("%s %d ms: %s", shorten(d.Name, 100), d.DurationMS, outline(d.Result))
 		}
-		return strings.TrimSpace(d.Name + " " + shorten(d.Text, 80))
+		return strings.TrimSpace(shorten(d.Name, 100) + " " + shorten(d.Text, 80))
 	case *event.Checkpoint:
 		return strings.TrimSpace(d.InterruptID + " " + d.Kind + " " + d.Decision + " " + shorten(d.Prompt+d.Reason, 80))
 	case *event.Subagent:

@@ -91,7 +91,7 @@ func (a *app) showSession(ctx context.Context, p sessions, id string) error {
 func (a *app) showEntry(e *client.Entry) error {
 	m := e.Message
 	if m == nil {
-		_, err := fmt.Fprintf(a.Out, "\n%s\n%s\n", e.Kind, indent(shorten(string(e.Data), 300)))
+		_, err := fmt.Fprintf(a.Out, "\n%s\n%s\n", shorten(e.Kind, 60), indent(shorten(string(e.Data), 300)))
 		return err
 	}
 	who := string(m.Role)
@@ -100,11 +100,11 @@ func (a *app) showEntry(e *client.Entry) error {
 		if m.IsError {
 			mark = "✗"
 		}
-		_, err := fmt.Fprintf(a.Out, "  %s %s: %s\n", mark, m.ToolName, outline(m.Text()))
+		_, err := fmt.Fprintf(a.Out, "  %s %s: %s\n", mark, shorten(m.ToolName, 100), outline(m.Text()))
 		return err
 	}
 	if m.Model != "" {
-		who += " (" + m.Model + ")"
+		who += " (" + shorten(m.Model, 100) + ")"
 	}
 	fmt.Fprintf(a.Out, "\n%s\n", who)
 	for _, b := range m.Content {
@@ -112,9 +112,9 @@ func (a *app) showEntry(e *client.Entry) error {
 		case message.BlockText:
 			fmt.Fprintln(a.Out, indent(printable(b.Text)))
 		case message.BlockImage:
-			fmt.Fprintf(a.Out, "  [image, %s]\n", b.MimeType)
+			fmt.Fprintf(a.Out, "  [image, %s]\n", shorten(b.MimeType, 60))
 		case message.BlockToolCall:
-			fmt.Fprintf(a.Out, "  → %s %s\n", b.Name, shorten(string(b.Arguments), 120))
+			fmt.Fprintf(a.Out, "  → %s %s\n", shorten(b.Name, 100), shorten(string(b.Arguments), 120))
 		}
 	}
 	if m.ErrorMessage != "" {

@@ -39,7 +39,7 @@ func (a *app) sessionsRules() *cobra.Command {
 					return err
 				}
 				return list(a, rules, []string{"RULE", "TOOL", "SINCE", "BY", "ALLOWS"}, func(r *client.Rule) []string {
-					return []string{r.ID, r.Tool, second(r.CreatedAt), r.By, shorten(r.Allows, 80)}
+					return []string{r.ID, shorten(r.Tool, 60), second(r.CreatedAt), shorten(r.By, 60), shorten(r.Allows, 80)}
 				}, "nothing was allowed for the rest of this session")
 			})
 		}}

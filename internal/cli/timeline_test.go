@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"agentd/client"
 	"agentd/event"
@@ -58,7 +57,7 @@ func TestTimeline(t *testing.T) {
 		for _, fancy := range []bool{true, false} {
 			out := line.draw(width, fancy)
 			for l := range strings.Lines(out) {
-				if n := utf8.RuneCountInString(strings.TrimSuffix(l, "\n")); n > max(width, 40) {
+				if n := cellsOf(strings.TrimSuffix(l, "\n")); n > max(width, 40) {
 					t.Errorf("width %d: %d characters in %q", width, n, l)
 				}
 			}
@@ -73,6 +72,78 @@ func TestTimeline(t *testing.T) {
 	if line.TotalMS != 10000 || line.Status != "completed" || line.Steps[0].FirstMS != 1200 {
 		t.Errorf("%+v", line)
 	}
+}
+
+// What took a night must not leave the rest without room, and what is told of a step is
+// told on narrow terminals too.
+func TestTimelineWithALongWait(t *testing.T) {
+	const night = 12 * 3600 * 1000
+	line, err := readTimeline(func(yield func(event.Event, error) bool) {
+		for _, ev := range story() {
+			if ev.Time >= 1_000_000+8000 {
+				ev.Time += night
+			}
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := line.draw(80, true)
+	rows := strings.Split(out, "\n")
+	if !strings.Contains(rows[0], "12h00m  (waits are drawn shorter") {
+		t.Errorf("the ruler is %q", rows[0])
+	}
+	var steps []string
+	for _, row := range rows {
+		if strings.Contains(row, "fake/m") {
+			steps = append(steps, row)
+		}
+	}
+	if len(steps) != 2 || strings.Count(steps[0], "█") < 3 || strings.Count(steps[1], "█") < 2 {
+		t.Errorf("steps:\n%s", strings.Join(steps, "\n"))
+	}
+	out = strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{"75% cached", "$0.01", "answered after 12h00m: approve (go on)", "dangerous"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	a := newAxis(line)
+	for ms, last := int64(0), int64(0); ms <= line.TotalMS; ms += 997 {
+		at := a.place(ms)
+		if at < last || at > a.total {
+			t.Fatalf("%d ms is drawn at %d, after %d, of %d", ms, at, last, a.total)
+		}
+		last = at
+	}
+}
+
+// Wide characters take two places, marks on others none.
+func TestTimelineOfWideTexts(t *testing.T) {
+	if got := cellsOf("言葉 e\u0301 🙂"); got != 9 {
+		t.Errorf("%d", got)
+	}
+	for _, row := range wrap(strings.Repeat("言葉 word ", 20)+strings.Repeat("葉", 60), 31) {
+		if n := cellsOf(row); n > 31 {
+			t.Errorf("%d cells in %q", n, row)
+		}
+	}
+}
+
+// What people wanted of a run is in its trace, and what subagents used in its events.
+func TestTimelineTellsOfPeopleAndSubagents(t *testing.T) {
+	b := newBench(t)
+	b.agent("boss", "x").exits(exitPaused)
+	id := lines[client.Run](b.here("runs", "ls", "--json").exits(0))[1].ID
+	b.here("interrupts", "answer", b.waiting()[0].ID, "--answer", "red").exits(0)
+	b.here("runs", "show", id).exits(0).says(".c1 completed", "a subagent asks (question): Which colour?", "allow: ")
+	b.agent("ask", "x").exits(exitPaused)
+	id = b.waiting()[0].RunID
+	b.here("runs", "cancel", id, "--reason", "never mind").exits(0)
+	b.here("runs", "show", id).exits(0).says("asked to stop: never mind")
 }
 
 // A run that goes on is drawn as far as it came.

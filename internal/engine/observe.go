@@ -75,8 +75,8 @@ type ToolSeen struct {
 	RunID
 	Step         int
 	CallID, Name string
-	// Known is whether the run has a tool of that name: otherwise the model made
-	// it up.
+	// Known is whether the configuration gave the run a tool of that name: otherwise
+	// the run's client brought it, or the model made it up.
 	Known      bool
 	Outcome    string
 	Start, End time.Time
@@ -115,7 +115,8 @@ func (d *driver) observe(b *batch, in run.Input, tr *run.Transition, was *run.St
 				seen.Name = was.Calls[i].Name
 			}
 		}
-		_, _, seen.Known = d.tools.set.Lookup(seen.Name)
+		_, spec, ok := d.tools.set.Lookup(seen.Name)
+		seen.Known = ok && spec.Kind != "client"
 		seen.Args = d.agent.Redact.data(seen.Name, d.tools.args(v.CallID, seen.Name))
 		b.after = append(b.after, func() { o.Tool(seen) })
 	}
@@ -251,16 +252,10 @@ type Load struct {
 	Broken bool
 }
 
-// Load counts what there is to do. The store is asked for the runs.
+// Load counts what there is to do. The store is asked for the runs; if it does not
+// answer, everything else is there beside the error, and Runs is nil.
 func (e *Engine) Load(ctx context.Context) (Load, error) {
-	l := Load{Runs: map[run.Status]int{run.Queued: 0, run.Running: 0, run.Paused: 0}}
-	refs, err := e.store.Unfinished(ctx)
-	if err != nil {
-		return l, internal("engine.Load", err)
-	}
-	for _, r := range refs {
-		l.Runs[run.Status(r.Status)]++
-	}
+	var l Load
 	e.slots.mu.Lock()
 	l.Waiting = len(e.slots.waiting)
 	e.slots.mu.Unlock()
@@ -280,5 +275,13 @@ func (e *Engine) Load(ctx context.Context) (Load, error) {
 		s.mu.Unlock()
 	}
 	l.Broken = e.broken.Load() != nil
+	refs, err := e.store.Unfinished(ctx)
+	if err != nil {
+		return l, internal("engine.Load", err)
+	}
+	l.Runs = map[run.Status]int{run.Queued: 0, run.Running: 0, run.Paused: 0}
+	for _, r := range refs {
+		l.Runs[run.Status(r.Status)]++
+	}
 	return l, nil
 }

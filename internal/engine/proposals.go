@@ -155,6 +155,9 @@ func (e *Engine) decide(ctx context.Context, req *DecideRequest, one func(*store
 			}
 			continue
 		}
+		if err := context.Cause(ctx); err != nil {
+			return nil, err // who asked is gone, or may not ask any more: the next one is not begun
+		}
 		if err := one(p, all); err != nil {
 			return nil, err
 		}

@@ -27,6 +27,14 @@ type Payload string
 // print it.
 func (p Payload) LogValue() slog.Value { return slog.StringValue(hash(string(p))) }
 
+// Report is what somebody else reports: an error of a provider or a tool, a line of a
+// server's own log. It may repeat what was said, so it is shown as a hash where payloads
+// are; otherwise without secrets, also where payloads are shown as they are.
+type Report string
+
+// LogValue implements slog.LogValuer, like Payload's.
+func (r Report) LogValue() slog.Value { return slog.StringValue(hash(string(r))) }
+
 // Policy says how payloads are shown.
 type Policy string
 
@@ -93,7 +101,16 @@ func (h *handler) attr(a slog.Attr) slog.Attr {
 	if p, ok := a.Value.Any().(Payload); ok {
 		return slog.String(a.Key, h.payload(string(p)))
 	}
+	if r, ok := a.Value.Any().(Report); ok {
+		if h.o.Policy == Hashes {
+			return slog.String(a.Key, hash(string(r)))
+		}
+		return slog.String(a.Key, h.o.Redact.Text(string(r)))
+	}
 	v := a.Value.Resolve()
+	if a.Key != "" && h.o.Redact.Field(a.Key) && v.Kind() == slog.KindGroup {
+		return slog.String(a.Key, redact.Mask)
+	}
 	if v.Kind() == slog.KindGroup {
 		group := make([]slog.Attr, len(v.Group()))
 		for i, sub := range v.Group() {

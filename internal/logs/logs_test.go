@@ -44,6 +44,28 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// What others report is never shown with its secrets, and not at all where payloads are
+// not; nor are groups that are secret as a whole.
+func TestReports(t *testing.T) {
+	key := "sk-" + strings.Repeat("x", 30)
+	for policy, want := range map[Policy]string{Full: "you said [redacted]", Redacted: "you said [redacted]", Hashes: "sha256:"} {
+		var b bytes.Buffer
+		h, err := New(slog.NewTextHandler(&b, nil), Options{Policy: policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slog.New(h).Info("x", "error", Report("you said "+key), slog.Group("credentials", "user", "jane"))
+		if text := b.String(); !strings.Contains(text, want) || strings.Contains(text, key) || strings.Contains(text, "jane") {
+			t.Errorf("%s: %s", policy, text)
+		}
+	}
+	var bare bytes.Buffer
+	slog.New(slog.NewTextHandler(&bare, nil)).Info("x", "error", Report(key))
+	if strings.Contains(bare.String(), key) {
+		t.Error(bare.String())
+	}
+}
+
 func TestPayloads(t *testing.T) {
 	key := "sk-" + strings.Repeat("x", 30)
 	for policy, want := range map[Policy]string{Full: key, Redacted: redact.Mask, "": redact.Mask, Hashes: "sha256:"} {

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"agentd/fault"
+	"agentd/internal/logs"
 	"agentd/tool"
 )
 
@@ -106,7 +107,7 @@ func (t *mcpTool) run(ctx context.Context, call tool.Call) (res tool.Result, att
 		if !failed || ctx.Err() != nil || attempts > more || sent && t.spec.EffectOrDefault() == tool.Once {
 			return res, attempts, err
 		}
-		s.log.Info("a call of an MCP tool is tried again", "server", s.name, "tool", t.name, "attempt", attempts+1, "error", s.redactor.text(err.Error()))
+		s.log.Info("a call of an MCP tool is tried again", "server", s.name, "tool", t.name, "attempt", attempts+1, "error", logs.Report(s.redactor.text(err.Error())))
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -143,7 +144,7 @@ func (t *mcpTool) attempt(ctx context.Context, call tool.Call, args json.RawMess
 			t.server.drop(c, err)
 		}
 		if u := garbled(ctx, err); u != nil {
-			t.server.log.Warn("an MCP server's answer can not be read", "server", t.server.name, "tool", t.name, "error", t.server.redactor.text(u.err.Error()))
+			t.server.log.Warn("an MCP server's answer can not be read", "server", t.server.name, "tool", t.name, "error", logs.Report(t.server.redactor.text(u.err.Error())))
 			return tool.Result{}, u
 		}
 		return tool.Result{}, err
@@ -240,12 +241,12 @@ func (t *mcpTool) record(call tool.Call, res tool.Result, err error, attempts in
 		outcome, level = string(fault.KindOf(err)), slog.LevelWarn
 	}
 	if err != nil {
-		attrs = append(attrs, slog.String("error", preview([]byte(s.redactor.text(err.Error())), 500)))
+		attrs = append(attrs, slog.Any("error", logs.Report(preview([]byte(s.redactor.text(err.Error())), 500))))
 	}
 	attrs = append(attrs, slog.String("outcome", outcome))
 	ctx := context.Background()
 	if s.log.Enabled(ctx, slog.LevelDebug) {
-		attrs = append(attrs, slog.String("args", preview(s.redact(t.name, call.Args), 2000)))
+		attrs = append(attrs, slog.Any("args", logs.Payload(preview(s.redact(t.name, call.Args), 2000))))
 	}
 	s.log.LogAttrs(ctx, level, "MCP call", attrs...)
 }

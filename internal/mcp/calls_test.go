@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"agentd/fault"
+	agentlogs "agentd/internal/logs"
 	"agentd/tool"
 )
 
@@ -224,7 +226,7 @@ func TestErrorAnswerIsTheToolsFailure(t *testing.T) {
 	cfg, file := child(t, "fails")
 	cfg.Redaction = []string{"/sk-[a-z]+/"}
 	cfg.Effects = map[string]tool.Effect{"act": tool.Read}
-	tools, m := one(t, cfg, &Options{Log: slog.New(slog.NewTextHandler(&logs, nil))})
+	tools, m := one(t, cfg, &Options{Log: policyLog(t, &logs, agentlogs.Redacted)})
 	for range 2 {
 		r, err := tools["act"].Run(background(t), call(`{}`))
 		if err != nil || !r.IsError || textOf(r) != "act failed: no such table: t1 of sk-abc (code -32000)" {
@@ -241,6 +243,35 @@ func TestErrorAnswerIsTheToolsFailure(t *testing.T) {
 	if st := m.Status()[0]; st.State != Ready || st.Restarts != 0 {
 		t.Errorf("status %+v", st)
 	}
+}
+
+// Where logs show hashes they show nothing of what is said to servers, nor of what
+// servers say.
+func TestLogsOfCallsFollowThePayloadPolicy(t *testing.T) {
+	for policy, want := range map[agentlogs.Policy]bool{agentlogs.Redacted: true, agentlogs.Hashes: false} {
+		var logs syncBuffer
+		cfg, _ := child(t, "fails")
+		tools, _ := one(t, cfg, &Options{Log: policyLog(t, &logs, policy)})
+		if r, err := tools["act"].Run(background(t), call(`{"path":"/home/jane"}`)); err != nil || !r.IsError {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		text := logs.String()
+		for _, said := range []string{"/home/jane", "no such table"} {
+			if strings.Contains(text, said) != want {
+				t.Errorf("%s: %q is in the log: %v\n%s", policy, said, !want, text)
+			}
+		}
+	}
+}
+
+// policyLog is a log at level debug that shows what is said as a policy says.
+func policyLog(t *testing.T, w io.Writer, p agentlogs.Policy) *slog.Logger {
+	t.Helper()
+	h, err := agentlogs.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}), agentlogs.Options{Level: slog.LevelDebug, Policy: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slog.New(h)
 }
 
 type syncBuffer struct {

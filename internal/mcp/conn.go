@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"agentd/internal/logs"
 	"agentd/tool"
 )
 
@@ -102,7 +103,7 @@ func (s *server) open(ctx context.Context, protocol string) (*conn, error) {
 		//lint:ignore SA1019 servers of the revisions before 2026-07-28 log this way
 		LoggingMessageHandler: func(_ context.Context, req *sdk.LoggingMessageRequest) {
 			text, _ := tool.EncodeJSON(req.Params.Data)
-			s.log.Debug("MCP server log", "server", s.name, "level", req.Params.Level, "text", s.redactor.text(preview(text, 500)))
+			s.log.Debug("MCP server log", "server", s.name, "level", req.Params.Level, "text", logs.Report(s.redactor.text(preview(text, 500))))
 		},
 	})
 	type connected struct {

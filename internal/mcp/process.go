@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"agentd/internal/logs"
 )
 
 // inherited are the variables that a server's process gets from agentd's own
@@ -107,7 +109,7 @@ func startProcess(server string, cfg *ServerConfig, log *slog.Logger, grace time
 	outW.Close()
 	errW.Close()
 	go p.stderr.follow(errR, func(line string) {
-		log.Debug("MCP server stderr", "server", server, "line", line)
+		log.Debug("MCP server stderr", "server", server, "line", logs.Report(line))
 	})
 	return p, nil
 }

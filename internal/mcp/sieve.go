@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"sync"
 	"time"
+
+	"agentd/internal/logs"
 )
 
 // Codes of the errors that take the place of an answer that could not be used.
@@ -76,7 +78,7 @@ func (s *sieve) admit(msg []byte) (envelope, bool) {
 		n := s.garbage
 		s.mu.Unlock()
 		if n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th…
-			s.log.Warn("an MCP server sent something that is not JSON-RPC", "server", s.server, "count", n, "text", preview(msg, 200))
+			s.log.Warn("an MCP server sent something that is not JSON-RPC", "server", s.server, "count", n, "text", logs.Report(preview(msg, 200)))
 		}
 		return e, false
 	}

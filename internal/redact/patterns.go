@@ -33,7 +33,10 @@ func secrets() []pattern {
 		{name: "authorization", hints: []string{"authorization"}, fold: true, with: "${1}" + Mask,
 			re: regexp.MustCompile(`(?i)(authorization["']?\s*[:=]\s*["']?)(?:(?:bearer|basic|digest|token|apikey|negotiate)\s+)?[^\s"',;\[\]]+`)},
 		{name: "bearer", hints: []string{"bearer"}, fold: true, with: "${1}" + Mask, re: regexp.MustCompile(`(?i)\b(bearer\s+)[A-Za-z0-9._~+/-]{8,}=*`)},
-		{name: "address with a password", hints: []string{"://"}, with: "${1}" + Mask + "@", re: regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/?#:@"'<>]*:)[^\s/?#@"'<>\[\]]+@`)},
+		{name: "address with a password", hints: []string{"://"}, with: "${1}" + Mask + "@", re: regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/?#:@"'<>]*:)[^\s/?#"'<>\[\]]+@`)},
+		{name: "parameter of an address", hints: []string{"?", "&"}, with: "${1}" + Mask,
+			re: regexp.MustCompile(`(?i)([?&](?:token|key|auth|signature|x-amz-signature|x-amz-security-token|x-goog-signature)=)[^\s&"'#<>\[\]]{4,}`)},
+		{name: "cookie", hints: []string{"cookie"}, fold: true, with: "${1}" + Mask, re: regexp.MustCompile(`(?i)(cookie["']?\s*:\s*["']?)[^\s"'\[\]][^\r\n"'\[\]]{3,}`)},
 		p("OpenAI, Anthropic, OpenRouter, DeepSeek", `\bsk-[A-Za-z0-9_-]{16,}`, "sk-"),
 		p("Google", `\bAIza[0-9A-Za-z_-]{30,}|\bya29\.[0-9A-Za-z._-]{16,}|\bGOCSPX-[0-9A-Za-z_-]{16,}`, "AIza", "ya29.", "GOCSPX-"),
 		p("AWS", `\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b|\bABSK[A-Za-z0-9+/]{32,}=*`, "AKIA", "ASIA", "ABIA", "ACCA", "ABSK"),
@@ -53,10 +56,14 @@ func secrets() []pattern {
 		p("agentd", `\bagentd_[A-Za-z0-9_]{16,}`, "agentd_"),
 		p("JSON web token", `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "eyJ"),
 	}
-	// Assignments in texts: password=…, "api_key": "…", --token …
-	return append(ps, pattern{name: "assignment", fold: true, with: "${1}" + Mask,
-		hints: []string{"password", "passwd", "passphrase", "secret", "api_key", "apikey", "api-key", "token", "access_key", "access-key", "private_key", "credential"},
-		re:    regexp.MustCompile(`(?i)((?:password|passwd|passphrase|secret|api[_-]?key|(?:access|auth|refresh|bearer|session|id|api|bot)[_-]?token|(?:secret|access|private)[_-]?(?:access[_-]?)?key|client[_-]?secret|credentials?)["']?\s*[:=]\s*["']?)[^\s"',;&\[\]{}()<>]{4,}`)})
+	// Assignments in texts: password=…, "api_key": "…", --token …; quotes may be escaped.
+	const name = `((?i:password|passwd|passphrase|secret|api[_-]?key|(?:access|auth|refresh|bearer|session|id|api|bot)[_-]?token|(?:secret|access|private)[_-]?(?:access[_-]?)?key|client[_-]?secret|credentials?)\\*["']?\s*[:=]\s*\\*`
+	hints := []string{"password", "passwd", "passphrase", "secret", "api_key", "apikey", "api-key", "token", "access_key", "access-key", "private_key", "credential"}
+	for _, re := range []string{name + `")[^"\n\[\]]{4,}?(\\*")`, name + `')[^'\n\[\]]{4,}?(\\*')`, name + `["']?)[^\s"',;&\[\]{}()<>\\]{4,}()`,
+		`(?i)(--(?:password|passwd|token|secret|api-?key|(?:auth|access)-?token|client-?secret|credentials?)\s+["']?)[^\s"'\[\]-][^\s"'\[\]]{3,}()`} {
+		ps = append(ps, pattern{name: "assignment", fold: true, with: "${1}" + Mask + "${2}", hints: hints, re: regexp.MustCompile(re)})
+	}
+	return ps
 }
 
 // personal are the kinds of personal data.

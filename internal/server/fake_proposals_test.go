@@ -35,6 +35,6 @@ func (e *fake) decided(ctx context.Context, req engine.DecideRequest, status str
 	if req.Proposal != "" && req.Proposal != "p1" {
 		return nil, fault.New(fault.NotFound, "no such proposal")
 	}
-	all[0].Status = status
+	all[0].Status, all[0].By = status, req.By
 	return all, nil
 }

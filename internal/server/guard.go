@@ -61,6 +61,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		w := &recorder{ResponseWriter: rw, timeout: s.opts.AnswerTimeout}
 		w.Header().Set("X-Request-Id", info.ID)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		// Also where there is no origin: what is answered depends on it.
+		w.Header().Set("Vary", "Origin")
 		rc := http.NewResponseController(rw)
 		// A deadline of the connection's last answer would cut this one.
 		_ = rc.SetWriteDeadline(time.Time{})
@@ -89,14 +91,15 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		if origin := r.Header.Get("Origin"); origin != "" {
+		for _, origin := range r.Header.Values("Origin") {
 			if err := s.checkOrigin(r, origin); err != nil {
 				s.fail(w, r, err)
 				return
 			}
+		}
+		if origin := r.Header.Get("Origin"); origin != "" {
 			h := w.Header()
 			h.Set("Access-Control-Allow-Origin", origin)
-			h.Set("Vary", "Origin")
 			h.Set("Access-Control-Expose-Headers", "X-Request-Id, X-Agentd-Run-Id, X-Agentd-Session-Id")
 			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 				h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")

@@ -22,6 +22,8 @@ type route struct {
 	open bool
 	// stream routes have no HEAD.
 	stream bool
+	// long routes may last, and must not last longer than the caller's key.
+	long bool
 }
 
 func (s *Server) routes() []route {
@@ -36,7 +38,7 @@ func (s *Server) routes() []route {
 		{method: "POST", path: "/runs/{id}/follow_up", serve: s.followUp},
 		{method: "POST", path: "/runs/{id}/input", serve: s.answerRun},
 		{method: "GET", path: "/runs/{id}/proposals", serve: s.listProposals},
-		{method: "POST", path: "/runs/{id}/proposals/apply", serve: s.applyProposals},
+		{method: "POST", path: "/runs/{id}/proposals/apply", serve: s.applyProposals, long: true},
 		{method: "POST", path: "/runs/{id}/proposals/discard", serve: s.discardProposals},
 		{method: "GET", path: "/interrupts", serve: s.listInterrupts},
 		{method: "GET", path: "/interrupts/{id}", serve: s.getInterrupt},
@@ -112,8 +114,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, methods map[strin
 	}
 	info := wire.RequestOf(r.Context())
 	info.Tenant, info.Key = who.Tenant, who.ID
-	if rt.stream && who.ID != "" {
-		// It lasts, and must not last longer than the key.
+	if (rt.stream || rt.long) && who.ID != "" {
 		held, release := s.opts.Keys.Hold(r.Context(), who.ID)
 		defer release()
 		r = r.WithContext(held)

@@ -2,19 +2,26 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"strconv"
 
 	"agentd/fault"
 	"agentd/internal/engine"
+	"agentd/internal/keys"
 	"agentd/internal/server/wire"
 )
 
 // prometheusType is the content type of Prometheus' text form.
 const prometheusType = "text/plain; version=0.0.4; charset=utf-8"
 
-// metrics shows the metrics of the whole process, of all tenants.
+// metrics shows the metrics of the whole process, of all tenants together: they
+// are the operator's.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {
+	if tenant(r) != keys.Operator {
+		return &fault.Error{Kind: fault.Forbidden, Err: errors.New("metrics are those of all tenants together, and for the operator alone"),
+			Hint: "Use an admin key of the tenant " + keys.Operator + "."}
+	}
 	if s.opts.Metrics == nil {
 		return fault.New(fault.NotFound, "this server has no metrics")
 	}

@@ -41,19 +41,22 @@ type sink struct {
 	mu   sync.Mutex
 	file *os.File // or nil
 
-	dropped atomic.Int64 // requests that were not delivered
-	log     atomic.Pointer[slog.Logger]
-	told    atomic.Int64 // Unix milliseconds
+	// Spans, log records and collections of metrics that were not delivered.
+	spans, records, collections atomic.Int64
+	log                         atomic.Pointer[slog.Logger]
+	told                        atomic.Int64 // Unix milliseconds
 }
 
 func newSink(o *Options) (*sink, error) {
 	s := &sink{endpoint: strings.TrimRight(o.Endpoint, "/"), headers: o.Headers, client: o.Client, now: o.Now}
 	if s.client == nil {
-		s.client = &http.Client{Timeout: sendTimeout}
+		// No redirects: one could carry the headers, and the key in them, elsewhere.
+		s.client = &http.Client{Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
 	if s.endpoint != "" {
 		if u, err := url.Parse(s.endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, fmt.Errorf("otlp_endpoint: %q is not an http or https address", o.Endpoint)
+			// Not repeated here: it may hold a password.
+			return nil, errors.New("otlp_endpoint (or OTEL_EXPORTER_OTLP_ENDPOINT) is not an http or https address")
 		}
 	}
 	if o.File != "" {
@@ -72,9 +75,9 @@ func newSink(o *Options) (*sink, error) {
 // none is whether nothing would get there.
 func (s *sink) none() bool { return s.endpoint == "" && s.file == nil }
 
-// send delivers a request everywhere. What can not be delivered is dropped: who
-// made it must not fail for it.
-func (s *sink) send(ctx context.Context, kind string, body []byte) {
+// send delivers a request with n spans, records or collections everywhere. What can
+// not be delivered is dropped: who made it must not fail for it.
+func (s *sink) send(ctx context.Context, kind string, n int, body []byte) {
 	var errs []error
 	if s.file != nil && kind != "metrics" { // they repeat themselves, and can be asked for
 		s.mu.Lock()
@@ -86,16 +89,27 @@ func (s *sink) send(ctx context.Context, kind string, body []byte) {
 		errs = append(errs, s.post(ctx, kind, body))
 	}
 	if err := errors.Join(errs...); err != nil {
-		s.dropped.Add(1)
-		s.tell(kind, err)
+		s.lose(kind, n, err)
 	}
 }
 
-// tell says in the log that something is wrong, now and then.
-func (s *sink) tell(kind string, err error) {
+// lost counts what was dropped of a kind.
+func (s *sink) lost(kind string) *atomic.Int64 {
+	switch kind {
+	case "traces":
+		return &s.spans
+	case "logs":
+		return &s.records
+	}
+	return &s.collections
+}
+
+// lose counts what is dropped, and says so in the log now and then.
+func (s *sink) lose(kind string, n int, err error) {
+	total := s.lost(kind).Add(int64(n))
 	now, last := s.now().UnixMilli(), s.told.Load()
 	if log := s.log.Load(); log != nil && now-last >= tellEvery.Milliseconds() && s.told.CompareAndSwap(last, now) {
-		log.Warn("telemetry could not be delivered and was dropped", "kind", kind, "requests", s.dropped.Load(), "error", err)
+		log.Warn("telemetry could not be delivered and was dropped", "kind", kind, "dropped", total, "error", err)
 	}
 }
 
@@ -163,21 +177,20 @@ func (s *sink) close() error {
 	return s.file.Close()
 }
 
-// spanExporter is the SDK's way to a sink.
-type spanExporter struct{ s *sink }
+// spanExporter is the SDK's way to the buffer of spans.
+type spanExporter struct{ b *buffer[spanJSON] }
 
 // ExportSpans implements sdktrace.SpanExporter. It never fails: the SDK would
 // write the error to standard error.
-func (e spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	if len(spans) == 0 {
-		return nil
+func (e spanExporter) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
+	for _, s := range spans {
+		j := spanOut(s)
+		size := 200 + len(j.Name)
+		for i := range j.Attributes {
+			size += j.Attributes[i].size()
+		}
+		e.b.add(j, size)
 	}
-	body, err := encodeSpans(spans)
-	if err != nil {
-		e.s.tell("traces", err)
-		return nil
-	}
-	e.s.send(ctx, "traces", body)
 	return nil
 }
 
@@ -201,10 +214,10 @@ func (metricExporter) Aggregation(k metric.InstrumentKind) metric.Aggregation {
 func (e metricExporter) Export(ctx context.Context, rm *metricdata.ResourceMetrics) error {
 	body, err := encodeMetrics(rm)
 	if err != nil {
-		e.s.tell("metrics", err)
+		e.s.lose("metrics", 1, err)
 		return nil
 	}
-	e.s.send(ctx, "metrics", body)
+	e.s.send(ctx, "metrics", 1, body)
 	return nil
 }
 

@@ -6,107 +6,21 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 )
-
-// Limits of the log buffer.
-const (
-	maxLogs   = 2048 // records that wait; more are dropped
-	logBatch  = 512
-	logPeriod = 5 * time.Second
-)
-
-// logBuffer gathers log records and sends them from time to time.
-type logBuffer struct {
-	t    *Telemetry
-	mu   sync.Mutex
-	wait []logJSON
-	lost atomic.Int64
-	full chan struct{} // a batch is there
-	stop chan struct{}
-	done chan struct{}
-}
-
-func newLogBuffer(t *Telemetry) *logBuffer {
-	b := &logBuffer{t: t, full: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
-	go b.run()
-	return b
-}
-
-func (b *logBuffer) run() {
-	defer close(b.done)
-	tick := time.NewTicker(logPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-b.full:
-		case <-b.stop:
-			return
-		}
-		b.flush(context.Background())
-	}
-}
-
-func (b *logBuffer) add(l logJSON) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.wait) >= maxLogs {
-		b.lost.Add(1)
-		return
-	}
-	b.wait = append(b.wait, l)
-	if len(b.wait) >= logBatch {
-		select {
-		case b.full <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (b *logBuffer) flush(ctx context.Context) {
-	for {
-		b.mu.Lock()
-		n := min(len(b.wait), logBatch)
-		batch := slices.Clone(b.wait[:n])
-		b.wait = slices.Delete(b.wait, 0, n)
-		b.mu.Unlock()
-		if n == 0 {
-			return
-		}
-		body, err := encodeLogs(b.t.res, batch)
-		if err != nil {
-			b.t.sink.tell("logs", err)
-			continue
-		}
-		b.t.sink.send(ctx, "logs", body)
-	}
-}
-
-func (b *logBuffer) close(ctx context.Context) {
-	close(b.stop)
-	select {
-	case <-b.done:
-		b.flush(ctx)
-	case <-ctx.Done():
-	}
-}
 
 // LogHandler gives log records to the collector; nil if there is none.
 func (t *Telemetry) LogHandler() slog.Handler {
 	if t.logs == nil {
 		return nil
 	}
-	return &logHandler{b: t.logs}
+	return &logHandler{t: t}
 }
 
 // logHandler implements slog.Handler. Levels are checked by who wraps it.
 type logHandler struct {
-	b      *logBuffer
+	t      *Telemetry
 	attrs  []keyValue
 	prefix string
 }
@@ -118,7 +32,7 @@ func (h *logHandler) Enabled(context.Context, slog.Level) bool { return true }
 func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	at := r.Time
 	if at.IsZero() {
-		at = h.b.t.opts.Now()
+		at = h.t.opts.Now()
 	}
 	msg := r.Message
 	l := logJSON{Time: nanos(at), Observed: nanos(at), Severity: severity(r.Level), Text: r.Level.String(), Body: anyValue{String: &msg},
@@ -127,7 +41,11 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 		l.Attributes = appendAttr(l.Attributes, h.prefix, a)
 		return true
 	})
-	h.b.add(l)
+	size := 200 + len(msg)
+	for i := range l.Attributes {
+		size += l.Attributes[i].size()
+	}
+	h.t.logs.add(l, size)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -163,7 +162,7 @@ func watchLoad(m metric.Meter, o *Options, s *sink) error {
 		all = append(all, g)
 		return g
 	}
-	dropped, err := m.Int64ObservableCounter("agentd.telemetry.dropped", metric.WithDescription("Requests to the collector or the file that could not be delivered."))
+	dropped, err := m.Int64ObservableCounter("agentd.telemetry.dropped", metric.WithDescription("Spans (traces), log records (logs) and collections of metrics (metrics) that could not be delivered."))
 	errs = append(errs, err)
 	all = append(all, dropped)
 	active := gauge("agentd.runs.active", "Runs that have not ended, by status.")
@@ -176,15 +175,19 @@ func watchLoad(m metric.Meter, o *Options, s *sink) error {
 		return err
 	}
 	_, err = m.RegisterCallback(func(ctx context.Context, obs metric.Observer) error {
-		obs.ObserveInt64(dropped, s.dropped.Load())
+		for _, kind := range []string{"traces", "logs", "metrics"} {
+			obs.ObserveInt64(dropped, s.lost(kind).Load(), metric.WithAttributes(attribute.String("kind", kind)))
+		}
 		if o.Load == nil {
 			return nil
 		}
+		// A store that does not answer takes the counts of runs away, and not what tells
+		// that it does not.
 		l, err := o.Load(ctx)
-		if err != nil {
-			return fmt.Errorf("the engine's load: %w", err)
-		}
 		for _, st := range []run.Status{run.Queued, run.Running, run.Paused} {
+			if err != nil {
+				break
+			}
 			obs.ObserveInt64(active, int64(l.Runs[st]), metric.WithAttributes(attribute.String("status", string(st))))
 		}
 		obs.ObserveInt64(driven, int64(l.Driven))

@@ -153,7 +153,7 @@ func (o *observer) run(s *engine.RunSeen) {
 		o.t.meters.run(s)
 	}
 	if o.t.traced(&p, &s.RunID) {
-		o.t.traceRun(s)
+		o.t.traceRun(&p, s)
 	}
 	if p.Log != nil {
 		logRun(p.Log, s)
@@ -166,7 +166,7 @@ func (o *observer) model(s *engine.ModelSeen, logged bool) {
 		o.t.meters.model(s)
 	}
 	if o.t.traced(&p, &s.RunID) {
-		o.t.traceModel(s)
+		o.t.traceModel(&p, s)
 	}
 	if p.Log != nil && !logged {
 		logModel(p.Log, s)
@@ -179,7 +179,7 @@ func (o *observer) tool(s *engine.ToolSeen) {
 		o.t.meters.tool(s)
 	}
 	if o.t.traced(&p, &s.RunID) {
-		o.t.traceTool(s)
+		o.t.traceTool(&p, s)
 	}
 	if p.Log != nil {
 		logTool(p.Log, s)

@@ -20,7 +20,7 @@ type (
 		Key   string   `json:"key"`
 		Value anyValue `json:"value"`
 	}
-	anyValue struct {
+	anyValue struct { // one of them
 		String *string    `json:"stringValue,omitempty"`
 		Bool   *bool      `json:"boolValue,omitempty"`
 		Int    *string    `json:"intValue,omitempty"`
@@ -97,6 +97,15 @@ type (
 	}
 )
 
+// size is about how many bytes an attribute takes.
+func (kv *keyValue) size() int {
+	n := 60 + len(kv.Key)
+	if kv.Value.String != nil {
+		n += len(*kv.Value.String)
+	}
+	return n
+}
+
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
 func valueJSON(v attribute.Value) anyValue {
@@ -135,8 +144,29 @@ func resourceOf(r *resource.Resource) resourceJSON {
 
 func scopeOf(s instrumentation.Scope) scopeJSON { return scopeJSON{s.Name, s.Version} }
 
+// spanOut makes a span's wire form.
+func spanOut(s sdktrace.ReadOnlySpan) spanJSON {
+	sc := s.SpanContext()
+	trace, span := sc.TraceID(), sc.SpanID()
+	j := spanJSON{TraceID: hex.EncodeToString(trace[:]), SpanID: hex.EncodeToString(span[:]), Flags: int(sc.TraceFlags()), Name: s.Name(),
+		Kind: int(s.SpanKind()), Start: nanos(s.StartTime()), End: nanos(s.EndTime()), Attributes: attributesJSON(s.Attributes())}
+	if p := s.Parent().SpanID(); p.IsValid() {
+		j.ParentID = hex.EncodeToString(p[:])
+	}
+	for _, e := range s.Events() {
+		j.Events = append(j.Events, eventJSON{nanos(e.Time), e.Name, attributesJSON(e.Attributes)})
+	}
+	switch st := s.Status(); st.Code {
+	case codes.Error:
+		j.Status = &statusJSON{st.Description, 2}
+	case codes.Ok:
+		j.Status = &statusJSON{Code: 1}
+	}
+	return j
+}
+
 // encodeSpans is an ExportTraceServiceRequest.
-func encodeSpans(spans []sdktrace.ReadOnlySpan) ([]byte, error) {
+func encodeSpans(res *resource.Resource, spans []spanJSON) ([]byte, error) {
 	type scopeSpans struct {
 		Scope scopeJSON  `json:"scope"`
 		Spans []spanJSON `json:"spans"`
@@ -145,29 +175,9 @@ func encodeSpans(spans []sdktrace.ReadOnlySpan) ([]byte, error) {
 		Resource resourceJSON `json:"resource"`
 		Scopes   []scopeSpans `json:"scopeSpans"`
 	}
-	scope := scopeSpans{Scope: scopeOf(spans[0].InstrumentationScope())} // there is one
-	for _, s := range spans {
-		sc := s.SpanContext()
-		trace, span := sc.TraceID(), sc.SpanID()
-		j := spanJSON{TraceID: hex.EncodeToString(trace[:]), SpanID: hex.EncodeToString(span[:]), Flags: int(sc.TraceFlags()), Name: s.Name(),
-			Kind: int(s.SpanKind()), Start: nanos(s.StartTime()), End: nanos(s.EndTime()), Attributes: attributesJSON(s.Attributes())}
-		if p := s.Parent().SpanID(); p.IsValid() {
-			j.ParentID = hex.EncodeToString(p[:])
-		}
-		for _, e := range s.Events() {
-			j.Events = append(j.Events, eventJSON{nanos(e.Time), e.Name, attributesJSON(e.Attributes)})
-		}
-		switch st := s.Status(); st.Code {
-		case codes.Error:
-			j.Status = &statusJSON{st.Description, 2}
-		case codes.Ok:
-			j.Status = &statusJSON{Code: 1}
-		}
-		scope.Spans = append(scope.Spans, j)
-	}
 	return json.Marshal(struct {
 		Resources []resourceSpans `json:"resourceSpans"`
-	}{[]resourceSpans{{resourceOf(spans[0].Resource()), []scopeSpans{scope}}}})
+	}{[]resourceSpans{{resourceOf(res), []scopeSpans{{scopeJSON{Name: scopeName}, spans}}}}})
 }
 
 // encodeLogs is an ExportLogsServiceRequest.

@@ -42,7 +42,8 @@ func logRun(log *slog.Logger, s *engine.RunSeen) {
 			attrs = append(attrs, slog.String("cost_usd", s.Usage.Cost.Total.String()))
 		}
 		if s.Error != "" {
-			attrs = append(attrs, slog.String("error", s.Error))
+			// It may repeat what a tool or a provider said; stop_reason tells why.
+			attrs = append(attrs, slog.Any("error", logs.Report(s.Error)))
 		}
 	}
 	log.LogAttrs(context.Background(), level, msg, attrs...)
@@ -65,7 +66,7 @@ func logModel(log *slog.Logger, s *engine.ModelSeen) {
 		attrs = append(attrs, slog.Int64("input", u.Input), slog.Int64("output", u.Output), slog.Int64("cache_read", u.CacheRead), slog.Int64("cache_write", u.CacheWrite))
 	}
 	if s.Error != "" {
-		attrs = append(attrs, slog.String("class", s.Class), slog.String("error", s.Error))
+		attrs = append(attrs, slog.String("class", s.Class), slog.Any("error", logs.Report(s.Error)))
 	}
 	if log.Enabled(context.Background(), slog.LevelDebug) {
 		if s.Request != nil && len(s.Request.Messages) > 0 {
@@ -99,7 +100,7 @@ func logTool(log *slog.Logger, s *engine.ToolSeen) {
 	if !log.Enabled(context.Background(), level) {
 		return
 	}
-	attrs := identity(&s.RunID, slog.Int("step", s.Step), slog.String("tool", s.Name), slog.String("call", s.CallID))
+	attrs := identity(&s.RunID, slog.Int("step", s.Step), slog.String("tool", clip(s.Name, maxName)), slog.String("call", clip(s.CallID, maxName)))
 	if s.Outcome == engine.ToolDenied {
 		attrs = append(attrs, slog.Any("reason", logs.Payload(s.Reason)))
 	} else {

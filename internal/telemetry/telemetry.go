@@ -45,7 +45,8 @@ type Options struct {
 	// Gauges are other values that change, such as the states of circuit
 	// breakers; nil has none.
 	Gauges func() []Gauge
-	// Redact takes secrets out of errors in spans; nil is redact.New(nil)'s.
+	// Redact takes secrets out of errors in spans of profiles without a redactor
+	// of their own; nil is redact.New(nil)'s.
 	Redact *redact.Redactor
 	// Client sends; nil is one with a timeout of ten seconds.
 	Client *http.Client
@@ -60,6 +61,12 @@ type Profile struct {
 	Sampling float64
 	// Log gets lines about runs and their calls; nil gets none.
 	Log *slog.Logger
+	// Redact takes secrets and personal data out of errors in spans; nil is
+	// Options.Redact.
+	Redact *redact.Redactor
+	// Bare keeps the texts of errors out of spans, as they may repeat what somebody
+	// said: there is their class alone.
+	Bare bool
 }
 
 // Gauge is a value that changes. Name is in OpenTelemetry's form, such as
@@ -80,7 +87,8 @@ type Telemetry struct {
 	metrics *metric.MeterProvider
 	reader  *metric.ManualReader
 	meters  *meters
-	logs    *logBuffer
+	spans   *buffer[spanJSON]
+	logs    *buffer[logJSON]
 	close   sync.Once
 	// observer is there once it was asked for.
 	observer *observer
@@ -119,10 +127,13 @@ func New(o *Options) (*Telemetry, error) {
 	}
 	t.res = resource.NewSchemaless(attrs...)
 	if !t.sink.none() {
-		t.traces = sdktrace.NewTracerProvider(sdktrace.WithBatcher(spanExporter{t.sink}), sdktrace.WithIDGenerator(idGenerator{}),
+		// Spans go to a buffer of our own: the SDK's drops what does not fit without a
+		// word, and knows numbers of spans, not how large they are.
+		t.spans = newBuffer("traces", t.sink, func(s []spanJSON) ([]byte, error) { return encodeSpans(t.res, s) })
+		t.logs = newBuffer("logs", t.sink, func(l []logJSON) ([]byte, error) { return encodeLogs(t.res, l) })
+		t.traces = sdktrace.NewTracerProvider(sdktrace.WithSyncer(spanExporter{t.spans}), sdktrace.WithIDGenerator(idGenerator{}),
 			sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithResource(t.res))
 		t.tracer = t.traces.Tracer(scopeName)
-		t.logs = newLogBuffer(t)
 	}
 	if t.opts.Metrics {
 		if err := t.startMetrics(); err != nil {
@@ -173,8 +184,7 @@ func (t *Telemetry) Close(ctx context.Context) error {
 		}
 		if t.traces != nil {
 			errs = append(errs, t.traces.Shutdown(ctx))
-		}
-		if t.logs != nil {
+			t.spans.close(ctx)
 			t.logs.close(ctx)
 		}
 		if t.metrics != nil {
@@ -185,10 +195,29 @@ func (t *Telemetry) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// clean makes an error fit for a span.
-func (t *Telemetry) clean(s string) string {
-	if len(s) > 500 {
-		s = strings.ToValidUTF8(s[:500], "") + "…"
+// Limits of texts in spans, in bytes.
+const (
+	maxError = 500
+	maxName  = 256 // models make up names, and ids of calls
+)
+
+// clean makes an error fit for a span; class stands for one that may not be shown.
+func (t *Telemetry) clean(p *Profile, s, class string) string {
+	if p.Bare || s == "" {
+		return class
 	}
-	return t.opts.Redact.Text(s)
+	r := p.Redact
+	if r == nil {
+		r = t.opts.Redact
+	}
+	// First without secrets, then short: half a secret is not known as one.
+	return clip(r.Text(clip(s, 8*maxError)), maxError)
+}
+
+// clip shortens a text to about n bytes.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }

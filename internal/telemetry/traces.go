@@ -118,7 +118,7 @@ func (t *Telemetry) span(id *engine.RunID, parent, self trace.SpanID, name strin
 }
 
 // traceRun makes the span of a run that has ended.
-func (t *Telemetry) traceRun(s *engine.RunSeen) {
+func (t *Telemetry) traceRun(p *Profile, s *engine.RunSeen) {
 	if !s.Status.Ended() {
 		return
 	}
@@ -133,10 +133,7 @@ func (t *Telemetry) traceRun(s *engine.RunSeen) {
 	attrs = append(attrs, usageAttributes(&s.Usage)...)
 	failed := ""
 	if s.Status == "failed" {
-		failed = t.clean(s.Error)
-		if failed == "" {
-			failed = s.StopReason
-		}
+		failed = t.clean(p, s.Error, s.StopReason)
 		attrs = append(attrs, attribute.String(errorType, s.StopReason))
 	}
 	start := s.Started
@@ -172,7 +169,7 @@ func usageAttributes(u *message.Usage) []attribute.KeyValue {
 func dollars(m message.Money) float64 { return float64(m) / float64(message.Dollar) }
 
 // traceModel makes the span of a model call.
-func (t *Telemetry) traceModel(s *engine.ModelSeen) {
+func (t *Telemetry) traceModel(p *Profile, s *engine.ModelSeen) {
 	attrs := append(t.common(&s.RunID, "chat"), attribute.String(providerKey, providerName(s.Provider)), attribute.String(requestModel, s.Model),
 		attribute.Bool(requestStream, true), attribute.Int("agentd.step", s.Step), attribute.Int("agentd.attempt", s.Attempt))
 	attrs = append(attrs, usageAttributes(s.Usage)...)
@@ -182,12 +179,12 @@ func (t *Telemetry) traceModel(s *engine.ModelSeen) {
 	if r := s.Reply; r != nil {
 		attrs = append(attrs, attribute.StringSlice(finishReasons, []string{string(r.StopReason)}))
 		if r.Model != "" {
-			attrs = append(attrs, attribute.String(responseModel, r.Model))
+			attrs = append(attrs, attribute.String(responseModel, clip(r.Model, maxName)))
 		}
 	}
 	failed := ""
 	if s.Class != "" || s.Error != "" {
-		failed = t.clean(s.Error)
+		failed = t.clean(p, s.Error, s.Class)
 		attrs = append(attrs, attribute.String(errorType, s.Class))
 	}
 	// A call that is made again after a restart has the same step and attempt.
@@ -196,18 +193,22 @@ func (t *Telemetry) traceModel(s *engine.ModelSeen) {
 }
 
 // traceTool makes the span of a tool call.
-func (t *Telemetry) traceTool(s *engine.ToolSeen) {
-	attrs := append(t.common(&s.RunID, "execute_tool"), attribute.String(toolName, s.Name), attribute.String(toolType, "function"),
-		attribute.String(toolCallID, s.CallID), attribute.Int("agentd.step", s.Step), attribute.String("agentd.tool.outcome", s.Outcome))
+func (t *Telemetry) traceTool(p *Profile, s *engine.ToolSeen) {
+	name := s.Name
+	if !s.Known {
+		name = "(unknown)" // names of spans come from fixed sets, as labels do
+	}
+	attrs := append(t.common(&s.RunID, "execute_tool"), attribute.String(toolName, clip(s.Name, maxName)), attribute.String(toolType, "function"),
+		attribute.String(toolCallID, clip(s.CallID, maxName)), attribute.Int("agentd.step", s.Step), attribute.String("agentd.tool.outcome", s.Outcome))
 	failed := ""
 	if s.Outcome != engine.ToolOK {
 		failed = "the tool's result is an error"
 		if s.Outcome == engine.ToolDenied {
-			failed = t.clean(s.Reason)
+			failed = t.clean(p, s.Reason, "the call was refused")
 		}
 		attrs = append(attrs, attribute.String(errorType, s.Outcome))
 	}
-	t.span(&s.RunID, spanOf(s.Tenant, s.ID), spanOf(s.Tenant, s.ID, "tool", s.CallID), "execute_tool "+s.Name, trace.SpanKindInternal, s.Start, s.End, failed, attrs)
+	t.span(&s.RunID, spanOf(s.Tenant, s.ID), spanOf(s.Tenant, s.ID, "tool", s.CallID), "execute_tool "+name, trace.SpanKindInternal, s.Start, s.End, failed, attrs)
 }
 
 // providerName is what the convention calls a provider.

@@ -70,6 +70,11 @@ func ReadBody(w http.ResponseWriter, r *http.Request, l Limits) ([]byte, error) 
 	if err := jsonType(r.Header.Get("Content-Type")); err != nil {
 		return nil, err
 	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		// Nothing is unpacked, so that a small body can not become a large one.
+		return nil, &StatusError{Status: http.StatusUnsupportedMediaType, Err: &fault.Error{Kind: fault.Invalid, Field: "Content-Encoding",
+			Err: fmt.Errorf("the body must not be compressed, and is %q", Clip(coding, 40)), Hint: "Send it as it is, without Content-Encoding."}}
+	}
 	if r.ContentLength > l.MaxBody {
 		return nil, tooLarge(l.MaxBody)
 	}
