@@ -231,7 +231,11 @@ func (p *printer) event(ev event.Event) {
 			p.line(p.bold("? ") + printable(d.Prompt))
 		}
 	case *event.Retry:
-		p.line(p.dim(fmt.Sprintf("… %s: %s; trying again in %d ms", ev.Type, d.Message, d.DelayMS)))
+		then := fmt.Sprintf("trying again in %v", time.Duration(d.DelayMS)*time.Millisecond)
+		if ev.Type == event.ModelFallback {
+			then = "going on with " + d.Model
+		}
+		p.line(p.dim("… " + shorten(d.Message, 300) + "; " + then))
 	case *event.Ended:
 		p.ended(ev.Type, d)
 	}

@@ -36,7 +36,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, f func(context.C
 	if err := oneOf("uncertain", b.Uncertain, "retry", "done"); err != nil {
 		return err
 	}
-	views, err := f(r.Context(), engine.DecideRequest{Tenant: tenant(r), Run: r.PathValue("id"), Proposal: b.ProposalID, By: tenant(r),
+	views, err := f(r.Context(), engine.DecideRequest{Tenant: tenant(r), Run: r.PathValue("id"), Proposal: b.ProposalID, By: by(r),
 		Uncertain: b.Uncertain, RealID: b.RealID})
 	return writeProposals(w, views, err)
 }
