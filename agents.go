@@ -159,6 +159,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	if len(unreachable) > 0 {
 		ag.Unreachable, ag.Reach = unreachable, func(ctx context.Context) { a.reach(ctx, unreachable) }
 	}
+	ag.Freeform = p.CheckpointSchema == "freeform"
 	if !denied(p, engine.CreateSubagent) {
 		ag.Subagents = p.Subagents
 	}

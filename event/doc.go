@@ -21,8 +21,8 @@
 // terminal event broke off, and calls handed back to the client with the run's end.
 //
 // After a crash numbers never fall back: they go on above the highest number
-// that could have been seen. A run_resumed or model_retry event tells readers to
-// drop the partial text of the current step.
+// that could have been seen. A run_resumed, model_retry or model_fallback event tells
+// readers to drop the partial text of the current step.
 //
 // The wire form (version 1) is stable: types and fields are added, never
 // renamed or removed.

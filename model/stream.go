@@ -28,6 +28,13 @@ const (
 	StreamError         StreamType = "error"
 )
 
+// Ahead of these two more may come, from calls that are held back so that not too
+// many run at the same time: nothing comes from the model between them.
+const (
+	StreamWaiting  StreamType = "waiting"
+	StreamAdmitted StreamType = "admitted"
+)
+
 // StreamEvent is one piece of a streaming reply.
 type StreamEvent struct {
 	Type StreamType

@@ -72,7 +72,7 @@ func (a *app) showInterrupt(ctx context.Context, p interrupts, id string) error 
 	}
 	err = facts(a.Out, "interrupt", i.ID, "run", i.RunID, "session", i.SessionID, "kind", i.Kind, "status", i.Status,
 		"created", second(i.CreatedAt), "expires", second(i.ExpiresAt), "answered", second(i.AnsweredAt), "prompt", shorten(i.Prompt, 1000),
-		"call", call, "schema", shorten(string(i.Schema), 1000), "decision", i.Decision, "answer", shorten(string(i.Answer), 1000),
+		"call", call, "schema", shorten(string(i.Schema), 1000), "decision", i.Decision, "answered by", i.AnsweredBy, "answer", shorten(string(i.Answer), 1000),
 		"reason", shorten(i.Reason, 1000))
 	if err == nil && i.Status == "open" {
 		_, err = fmt.Fprintf(a.Out, "\nAnswer it with:\n  agentd interrupts answer %s %s%s\n", i.ID, answers(i.Kind), a.where())
@@ -81,7 +81,7 @@ func (a *app) showInterrupt(ctx context.Context, p interrupts, id string) error 
 }
 
 // decisions lists what --decision takes.
-func decisions() []string { return []string{"approve", "reject", "retry", "skip", "done"} }
+func decisions() []string { return []string{"approve", "reject", "answer", "retry", "skip", "done"} }
 
 func (a *app) interruptsAnswer() *cobra.Command {
 	var req client.AnswerRequest
@@ -142,12 +142,30 @@ func fill(req *client.AnswerRequest, answered bool, answer, args string) error {
 	return nil
 }
 
+// outcome says how an interrupt ended.
+func outcome(i *client.Interrupt) string {
+	s := i.Status
+	if i.Decision != "" {
+		s += ", " + i.Decision
+	}
+	if i.AnsweredBy != "" {
+		s += " by " + i.AnsweredBy
+	}
+	if i.AnsweredAt != "" {
+		s += " at " + second(i.AnsweredAt)
+	}
+	if i.Reason != "" {
+		s += " (" + shorten(i.Reason, 200) + ")"
+	}
+	return s
+}
+
 // answer answers on the server, or in the data folder and goes on with the run.
 func (a *app) answer(ctx context.Context, req client.AnswerRequest, follow bool) error {
 	return a.change(ctx, tend, func(p place) error {
 		i, err := p.Interrupt(ctx, req.Interrupt)
 		if err == nil && i.Status != "open" {
-			err = &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("interrupt %s is no longer open: it is %s", i.ID, i.Status),
+			err = &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("interrupt %s is no longer open: it is %s", i.ID, outcome(i)),
 				Hint: "An interrupt can be answered once."}
 		}
 		return err

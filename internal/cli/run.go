@@ -235,7 +235,11 @@ func (p *printer) event(ev event.Event) {
 			}
 		}
 	case *event.Retry:
-		p.line(p.dim(fmt.Sprintf("… %s: %s; trying again in %d ms", ev.Type, shorten(d.Message, 300), d.DelayMS)))
+		then := fmt.Sprintf("trying again in %v", time.Duration(d.DelayMS)*time.Millisecond)
+		if ev.Type == event.ModelFallback {
+			then = "going on with " + d.Model
+		}
+		p.line(p.dim("… " + shorten(d.Message, 300) + "; " + then))
 	case *event.Ended:
 		p.ended(ev.Type, d)
 	}

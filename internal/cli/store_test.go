@@ -31,7 +31,7 @@ func TestQuestion(t *testing.T) {
 	b.here("runs", "show", i.RunID).exits(0).golden("ask-runs-show-paused")
 	b.here("interrupts", "answer", i.ID, "--decision", "approve").exits(2).complains("does not answer an interrupt of kind question")
 	b.here("interrupts", "answer", i.ID, "--answer", "blue").exits(0).golden("ask-answer")
-	b.here("interrupts", "answer", i.ID, "--answer", "red").exits(1).complains("no longer open", "answered once")
+	b.here("interrupts", "answer", i.ID, "--answer", "red").exits(1).complains("no longer open: it is answered, answer by ", "answered once")
 	b.here("runs", "show", i.RunID).exits(0).golden("ask-runs-show")
 	b.here("runs", "events", i.RunID).exits(0).golden("ask-runs-events")
 	b.here("sessions", "ls").exits(0).golden("ask-sessions-ls")

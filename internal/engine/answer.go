@@ -20,6 +20,9 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 	if err != nil {
 		return nil, err
 	}
+	if err := e.wanted(ctx, req.Tenant, row); err != nil {
+		return nil, err
+	}
 	in := run.Answered{At: run.At{Now: e.now()}, Interrupt: row.ID, Decision: req.Decision, Reason: req.Reason}
 	change := store.InterruptChange{ID: row.ID, InterruptAnswer: store.InterruptAnswer{Status: "answered",
 		Answer: req.Answer, Reason: req.Reason, AnsweredBy: req.By, Answered: in.Now}}
@@ -104,6 +107,30 @@ func (e *Engine) findInterrupt(ctx context.Context, req *AnswerRequest) (*store.
 		return nil, answeredAlready(req.Tenant, row)
 	}
 	return row, nil
+}
+
+// wanted refuses an answer to a run whose parent, or who is above that, is ending:
+// the cancel is on its way down, and what was acknowledged as cancelled must not
+// start anything any more.
+func (e *Engine) wanted(ctx context.Context, tenant string, row *store.Interrupt) error {
+	for id := run.ParentID(row.RunID); id != ""; id = run.ParentID(id) {
+		above, err := e.store.Run(ctx, tenant, id)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return internal("engine.Answer", err)
+		}
+		state, err := run.Decode(above.State)
+		if over := run.Status(above.Status).Ended(); over || err == nil && state.Stopping() {
+			what := "is being cancelled"
+			if over {
+				what = "is " + above.Status
+			}
+			return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("interrupt %s can not be answered any more: run %s above it %s", row.ID, id, what)}
+		}
+	}
+	return nil
 }
 
 func (e *Engine) nothingOpen(ctx context.Context, req *AnswerRequest, row *store.Run) error {
@@ -265,7 +292,7 @@ func (e *Engine) Interrupt(ctx context.Context, ref Ref) (*InterruptView, error)
 
 func (e *Engine) interruptView(ctx context.Context, tenant string, row *store.Interrupt) *InterruptView {
 	v := &InterruptView{ID: row.ID, RunID: row.RunID, SessionID: row.SessionID, Kind: row.Kind, Status: row.Status, Prompt: row.Prompt,
-		Schema: row.Schema, Decision: row.Decision, Reason: row.Reason, Answer: row.Answer,
+		Schema: row.Schema, Decision: row.Decision, Reason: row.Reason, Answer: row.Answer, AnsweredBy: row.AnsweredBy,
 		CreatedAt: timestamp(row.Created), AnsweredAt: timestamp(row.Answered), ExpiresAt: timestamp(row.Expires)}
 	var call event.Tool
 	if len(row.ToolCall) > 0 && json.Unmarshal(row.ToolCall, &call) == nil {
@@ -273,6 +300,10 @@ func (e *Engine) interruptView(ctx context.Context, tenant string, row *store.In
 		h.run(ctx, e, tenant, row.RunID)
 		call.Args = h.redact.data(call.Name, call.Args)
 		v.ToolCall = &call
+		if row.Kind == "approval" {
+			// These are arguments of the tool, too: as a person changed them.
+			v.Answer = h.redact.data(call.Name, v.Answer)
+		}
 	}
 	return v
 }

@@ -140,6 +140,7 @@ type InterruptView struct {
 	Decision   string          `json:"decision,omitempty"`
 	Reason     string          `json:"reason,omitempty"`
 	Answer     json.RawMessage `json:"answer,omitempty"`
+	AnsweredBy string          `json:"answered_by,omitempty"`
 	CreatedAt  string          `json:"created_at"`
 	AnsweredAt string          `json:"answered_at,omitempty"`
 	ExpiresAt  string          `json:"expires_at,omitempty"`

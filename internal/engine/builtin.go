@@ -25,14 +25,17 @@ var spawnDescription string
 var errMachine = errors.New("this tool is performed by the run machine")
 
 // askUserQuestion asks a person and waits, durably, for the answer.
-type askUserQuestion struct{}
+type askUserQuestion struct{ freeform bool }
 
-func (askUserQuestion) Spec() tool.Spec {
+func (a askUserQuestion) Spec() tool.Spec {
+	form := `,"schema":{"type":"object","description":"A JSON Schema, when the answer is a form."}`
+	if a.freeform {
+		form = ""
+	}
 	return tool.Spec{Name: AskUserQuestion, Label: "Ask the user", Description: strings.TrimSpace(askDescription), Kind: "ask",
 		Effect: tool.Read, Source: "builtin", Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"question":{"type":"string","minLength":1,"description":"The question, complete in itself."},` +
-			`"choices":{"type":"array","items":{"type":"string"},"description":"Answers to choose from; the user may still write another."},` +
-			`"schema":{"type":"object","description":"A JSON Schema, when the answer is a form."}` +
+			`"choices":{"type":"array","items":{"type":"string"},"description":"Answers to choose from; the user may still write another."}` + form +
 			`},"required":["question"],"additionalProperties":false}`)}
 }
 
@@ -40,8 +43,9 @@ func (askUserQuestion) Run(context.Context, tool.Call) (tool.Result, error) {
 	return tool.Result{}, errMachine
 }
 
-// question gives the prompt and the schema of the answer.
-func question(args json.RawMessage) (prompt string, schema json.RawMessage) {
+// question gives the prompt and the schema of the answer. A freeform one has its
+// choices in the prompt and no schema.
+func question(args json.RawMessage, freeform bool) (prompt string, schema json.RawMessage) {
 	var q struct {
 		Question string          `json:"question"`
 		Choices  []string        `json:"choices"`
@@ -49,6 +53,15 @@ func question(args json.RawMessage) (prompt string, schema json.RawMessage) {
 	}
 	if json.Unmarshal(args, &q) != nil {
 		return string(args), nil
+	}
+	if freeform {
+		for i, c := range q.Choices {
+			if i == 0 {
+				q.Question += "\n"
+			}
+			q.Question += "\n- " + c
+		}
+		return q.Question, nil
 	}
 	if len(q.Schema) == 0 && len(q.Choices) > 0 {
 		examples, err := json.Marshal(q.Choices)

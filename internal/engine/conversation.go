@@ -126,6 +126,9 @@ func (d *driver) load() (run.Input, error) {
 	if err := d.loadConversation(ctx); err != nil {
 		return nil, err
 	}
+	if d.orphaned(ctx) {
+		d.put(item{in: run.CancelRequested{At: d.at(), Reason: "its parent run has ended"}})
+	}
 	switch {
 	case d.state.Status == run.Paused && (d.state.AwaitsChild() || d.state.Expiring()):
 		return run.Resumed{At: d.at()}, nil
@@ -137,14 +140,12 @@ func (d *driver) load() (run.Input, error) {
 		return run.Aborted{At: d.at(), Reason: "interrupted", Message: "agentd was restarted while the run was under way",
 			Hint: "resume_on_restart: true in the profile makes runs go on."}, nil
 	}
-	if d.orphaned(ctx) {
-		d.put(item{in: run.CancelRequested{At: d.at(), Reason: "its parent run has ended"}})
-	}
 	return run.Resumed{At: d.at()}, nil
 }
 
 // orphaned is whether the run is a child whose parent ended without it: the
-// process died while a cancel was on its way down.
+// process died while a cancel was on its way down. Then nobody waits for it any
+// more, whether it runs, is queued, or waits for a person.
 func (d *driver) orphaned(ctx context.Context) bool {
 	if d.row.ParentID == "" {
 		return false

@@ -53,6 +53,9 @@ type Agent struct {
 	Subagents []string
 	// AskUser adds the ask_user_question tool.
 	AskUser bool
+	// Freeform has questions answered in free text: the model can not ask with a
+	// form, and its choices are part of the question.
+	Freeform bool
 	// Plans gives interactive runs the tool propose_plan.
 	Plans bool
 	// System is the system prompt; Interactive or Autonomous is added to it by
@@ -285,13 +288,19 @@ func (e *Engine) goOn(refs []store.RunRef) {
 		}
 	}
 	known := e.expireAll(refs)
+	here := make(map[Ref]bool, len(refs))
+	for _, r := range refs {
+		here[Ref{r.Tenant, r.ID}] = true
+	}
 	for _, r := range refs {
 		if r.Status == string(run.Queued) && !e.lineUp(Ref{r.Tenant, r.SessionID}, r.ID) {
 			continue
 		}
 		// A paused run whose question was its own has nothing to do. One with
-		// children may have missed what became of theirs.
-		if r.Status != string(run.Paused) || r.Parent || !known {
+		// children may have missed what became of theirs, and one whose parent is
+		// not under way has to find out that nobody waits for it.
+		above := run.ParentID(r.ID)
+		if r.Status != string(run.Paused) || r.Parent || !known || above != "" && !here[Ref{r.Tenant, above}] {
 			e.drive(Ref{r.Tenant, r.ID})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -36,7 +37,8 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 		b.start = append(b.start, d.callModel(eff))
 	case run.CallTool:
 		start := d.callTool(eff)
-		if eff.Effect == string(tool.Once) {
+		// What a person wrote is read from the store: the answer must be there.
+		if eff.Effect == string(tool.Once) || eff.Interrupt != "" {
 			b.after = append(b.after, start)
 		} else {
 			b.start, b.quick = append(b.start, start), true
@@ -116,9 +118,21 @@ func (d *driver) sleep(eff run.Sleep) {
 		stop()
 	}
 	wait := time.Duration(eff.Until-d.e.now())*time.Millisecond + time.Millisecond
+	if eff.ID == run.TimerRetry {
+		wait += spread(d.ref.ID, eff.Until, wait)
+	}
 	d.timers[eff.ID] = time.AfterFunc(max(wait, 0), func() {
 		d.put(item{in: run.TimerFired{At: run.At{Now: max(d.e.now(), eff.Until)}, ID: eff.ID}})
 	}).Stop
+}
+
+// spread is what a wait for another attempt takes longer, at most a tenth: runs
+// that were turned away together would come back together. It is a function of the
+// run and the time: no randomness is needed to tell runs apart.
+func spread(runID string, until int64, wait time.Duration) time.Duration {
+	h := fnv.New32a()
+	_, _ = fmt.Fprint(h, runID, until)
+	return max(wait, 0) / 10 * time.Duration(h.Sum32()%1000) / 1000
 }
 
 // callModel prepares a call of the model and gives the function that starts it.
@@ -191,6 +205,19 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 	}
 	began, first := time.Now(), true
 	emit := func(ev model.StreamEvent) {
+		switch ev.Type {
+		case model.StreamWaiting:
+			// For a free place, of ours: the model is not idle, it was not asked.
+			if watchdog != nil {
+				watchdog.Stop()
+			}
+			return
+		case model.StreamAdmitted:
+			if began = time.Now(); watchdog != nil {
+				watchdog.Reset(g.idle)
+			}
+			return
+		}
 		if first {
 			first = false
 			d.e.speed.measured(g.m.Name, time.Since(began), began)

@@ -1,12 +1,10 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"agentd/fault"
@@ -205,7 +203,7 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 		}
 		req.Uncertain = "" // it was said of this one
 	}
-	args, err := substitute(p, all)
+	args, err := e.substitute(ctx, req.Tenant, p, all)
 	if err != nil {
 		return err
 	}
@@ -295,132 +293,6 @@ func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *s
 	case <-time.After(e.cfg.AbandonAfter):
 		return tool.ErrorResult(p.Name + " did not end in time; it may still happen.")
 	}
-}
-
-// substitute puts the ids of what was made into a proposal's arguments, in place of
-// the temporary ones.
-func substitute(p *store.Proposal, all []*store.Proposal) (json.RawMessage, error) {
-	if !bytes.Contains(p.Args, []byte("tmp.")) {
-		return p.Args, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(p.Args))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, internal("engine.substitute", err)
-	}
-	ids := map[string]any{}
-	for _, o := range all {
-		if o.Status != applied || len(o.Real) == 0 {
-			ids[o.Temp] = o // not there
-			continue
-		}
-		d := json.NewDecoder(bytes.NewReader(o.Real))
-		d.UseNumber()
-		var id any
-		if err := d.Decode(&id); err != nil {
-			return nil, internal("engine.substitute", err)
-		}
-		ids[o.Temp] = id
-	}
-	v, missing := replaceIDs(v, ids)
-	if missing != nil {
-		why := fmt.Sprintf("it is %s", missing.Status)
-		if missing.Status == applied {
-			why = "its result names no id"
-		}
-		return nil, &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s needs the id that %s makes, and there is none: %s", p.ID, missing.ID, why),
-			Hint: "Apply that one first, or discard this one too."}
-	}
-	return tool.EncodeJSON(v)
-}
-
-// replaceIDs replaces temporary ids in a value's texts and gives the proposal whose
-// id is not known. A text that is nothing else takes the id's own type.
-func replaceIDs(v any, ids map[string]any) (any, *store.Proposal) {
-	switch v := v.(type) {
-	case map[string]any:
-		for k := range v {
-			var missing *store.Proposal
-			if v[k], missing = replaceIDs(v[k], ids); missing != nil {
-				return nil, missing
-			}
-		}
-	case []any:
-		for i := range v {
-			var missing *store.Proposal
-			if v[i], missing = replaceIDs(v[i], ids); missing != nil {
-				return nil, missing
-			}
-		}
-	case string:
-		return replaceText(v, ids)
-	}
-	return v, nil
-}
-
-func replaceText(s string, ids map[string]any) (any, *store.Proposal) {
-	var b strings.Builder
-	for rest := s; ; {
-		i := strings.Index(rest, "tmp.run_")
-		if i < 0 {
-			b.WriteString(rest)
-			return b.String(), nil
-		}
-		end := i + len("tmp.")
-		for end < len(rest) && (rest[end] == '_' || rest[end] == '.' || rest[end] >= '0' && rest[end] <= '9' || rest[end] >= 'a' && rest[end] <= 'z') {
-			end++
-		}
-		temp := strings.TrimRight(rest[i:end], ".") // the end of a sentence
-		end = i + len(temp)
-		switch id := ids[temp].(type) {
-		case nil:
-			b.WriteString(rest[:end]) // nobody's id
-		case *store.Proposal:
-			return nil, id
-		default:
-			if temp == s {
-				return id, nil
-			}
-			b.WriteString(rest[:i] + fmt.Sprint(id))
-		}
-		rest = rest[end:]
-	}
-}
-
-// madeID finds the id of what a call made in its result: an object's id, or a text
-// of one word. It is nil if there is none that is certain.
-func madeID(result string) json.RawMessage {
-	var o map[string]json.RawMessage
-	if json.Unmarshal([]byte(result), &o) == nil {
-		if id := scalar(o["id"]); id != nil {
-			return id
-		}
-		var only json.RawMessage
-		for k, v := range o {
-			if id := scalar(v); id != nil && strings.HasSuffix(k, "_id") {
-				if only != nil {
-					return nil
-				}
-				only = id
-			}
-		}
-		return only
-	}
-	result = strings.TrimSpace(result)
-	if result == "" || len(result) > 128 || strings.ContainsAny(result, " \t\n{}[]\"") {
-		return nil
-	}
-	id, _ := json.Marshal(result)
-	return id
-}
-
-// scalar gives a text or a number, and nil for anything else.
-func scalar(v json.RawMessage) json.RawMessage {
-	if len(v) > 0 && (v[0] == '"' && string(v) != `""` || v[0] == '-' || v[0] >= '0' && v[0] <= '9') {
-		return v
-	}
-	return nil
 }
 
 func contentText(blocks []message.Block) string {

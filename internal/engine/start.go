@@ -259,42 +259,6 @@ func (e *Engine) startFailed(ctx context.Context, tenant string, err error) (*Ru
 	return nil, internal("engine.Start", err)
 }
 
-// whenBusy deals with the active run of the session. A run that it returns took
-// the input.
-func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (*Run, error) {
-	active := e.active(ses)
-	if active == "" {
-		return nil, nil
-	}
-	ref := Ref{ses.Tenant, active}
-	switch req.WhenBusy {
-	case Reject:
-		return nil, busy(active)
-	case Steer:
-		if err := e.steerable(ctx, req, ref); err != nil {
-			return nil, err
-		}
-		switch err := e.Steer(ctx, ref, req.blocks()); {
-		case err == nil:
-			return e.Get(ctx, ref)
-		case fault.KindOf(err) != fault.Conflict && fault.KindOf(err) != fault.NotFound:
-			return nil, err
-		}
-		// It ended meanwhile: a run of its own, then.
-	case Interrupt, Rollback:
-		reason := "interrupted by a new message"
-		if req.WhenBusy == Rollback {
-			reason = "rolled back for a new message"
-		}
-		// One that has ended meanwhile stays as it is: it was not interrupted.
-		_, err := e.cancel(ctx, ref, run.CancelRequested{Reason: reason, Rollback: req.WhenBusy == Rollback})
-		if err != nil && fault.KindOf(err) != fault.Conflict && fault.KindOf(err) != fault.NotFound {
-			return nil, err
-		}
-	}
-	return nil, nil
-}
-
 // Steer gives a running run a message, which the model gets after the tools under way.
 func (e *Engine) Steer(ctx context.Context, ref Ref, blocks []message.Block) error {
 	return e.enqueue(ctx, ref, "steer", blocks)

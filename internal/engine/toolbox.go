@@ -20,6 +20,7 @@ type toolbox struct {
 	rules     policy.Rules
 	subagents []string
 	auto      bool
+	freeform  bool
 	// missing says which tools could not be had.
 	missing string
 	// depth is how many runs are above this one, deepest how many there may be.
@@ -36,7 +37,7 @@ type toolbox struct {
 }
 
 func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
-	b := toolbox{validator: v, rules: a.Rules, subagents: a.Subagents, auto: autonomous, missing: missing(a)}
+	b := toolbox{validator: v, rules: a.Rules, subagents: a.Subagents, auto: autonomous, freeform: a.Freeform, missing: missing(a)}
 	if o.NoTools {
 		return b, nil
 	}
@@ -46,7 +47,7 @@ func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (too
 		tools = append(tools, t)
 	}
 	if a.AskUser && !autonomous {
-		tools = append(tools, askUserQuestion{})
+		tools = append(tools, askUserQuestion{a.Freeform})
 	}
 	if a.Plans && !autonomous {
 		tools = append(tools, proposePlan{})
@@ -108,7 +109,7 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 	switch spec.Kind {
 	case "ask":
 		v.Decision = run.Ask
-		v.Prompt, v.Schema = question(args)
+		v.Prompt, v.Schema = question(args, b.freeform)
 		return v
 	case "plan":
 		v.Decision, v.Prompt = run.Ask, planOf(args)

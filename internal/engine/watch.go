@@ -87,9 +87,10 @@ func (e *Engine) driving(ref Ref) bool {
 	e.mu.Lock()
 	d := e.drivers[ref]
 	e.mu.Unlock()
-	if d != nil {
-		return d.ctx.Err() == nil
+	if d != nil && d.ctx.Err() == nil {
+		return true
 	}
+	// A driver that is done ends its context, too, as the last thing it does.
 	row, err := e.store.Run(e.ctx, ref.Tenant, ref.ID)
 	return err == nil && row.Status != string(run.Running)
 }

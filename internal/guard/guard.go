@@ -10,7 +10,9 @@
 //
 //   - Breakers and bulkheads are shared by all who name the same thing with the
 //     same limits, whichever profile and tenant they come from: a server that is
-//     down is down for everybody.
+//     down is down for everybody. Only the breaker of a single tool is each
+//     tenant's own: it also counts errors that a tool answers with, and those
+//     depend on what it is asked.
 //   - A call that the caller gave up says nothing about whom it called. It never
 //     opens a breaker, and never closes one.
 //   - Nothing is guarded that is not configured: then the thing itself is returned,
@@ -67,6 +69,8 @@ type Guards struct {
 
 type breakerKey struct {
 	what string
+	// tenant is whose breaker it is, "" for everybody's.
+	tenant string
 	Breaker
 }
 
@@ -90,14 +94,14 @@ type gate struct {
 	cb circuitbreaker.CircuitBreaker[any]
 }
 
-func (g *Guards) gate(what string, b Breaker) *gate {
+func (g *Guards) gate(what, tenant string, b Breaker) *gate {
 	if b.Failures <= 0 {
 		return nil
 	}
 	if b.Cooldown <= 0 {
 		b.Cooldown = DefaultCooldown
 	}
-	key := breakerKey{what, b}
+	key := breakerKey{what, tenant, b}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	cb := g.breakers[key]

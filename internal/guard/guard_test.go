@@ -276,3 +276,66 @@ func TestNothingConfiguredIsNothingAround(t *testing.T) {
 }
 
 type providerFuncs struct{ providerFunc }
+
+// What a tool answers with depends on who asks what: one tenant's mistakes close it
+// for nobody else. A server that is down is down for everybody.
+func TestAToolsBreakerIsATenantsOwn(t *testing.T) {
+	var g Guards
+	var down error
+	spec := tool.Spec{Name: "read", Source: "mcp:files"}
+	r := g.Tool(toolFunc{spec, func() (tool.Result, error) {
+		return tool.ErrorResult("no such file"), down
+	}}, Breaker{Failures: 2}, Breaker{Failures: 3})
+	refused := func(tenant string) string {
+		var open *OpenError
+		if _, err := r.Run(t.Context(), tool.Call{Name: "read", Tenant: tenant}); errors.As(err, &open) {
+			return open.What
+		}
+		return ""
+	}
+	refused("a")
+	refused("a")
+	if got := refused("a"); got != `tool "read" of MCP server "files"` {
+		t.Errorf("%q is open", got)
+	}
+	if got := refused("b"); got != "" {
+		t.Errorf("another tenant: %q is open", got)
+	}
+	down = fault.New(fault.Unavailable, "down")
+	for _, tenant := range []string{"c", "d", "e"} {
+		refused(tenant)
+	}
+	if got := refused("b"); got != `MCP server "files"` {
+		t.Errorf("a server that is down: %q is open", got)
+	}
+}
+
+// Who waits for a place is told, and told when there is one; who finds one is not.
+func TestWaitingIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Guards
+		release := make(chan struct{})
+		p := g.Provider("x", providerFunc(func(context.Context) error { <-release; return nil }), Breaker{}, 1)
+		told := [2]string{}
+		done := make(chan error, 2)
+		for i := range told {
+			go func() {
+				_, err := p.Generate(t.Context(), &model.Request{Model: "m"}, func(ev model.StreamEvent) { told[i] += string(ev.Type) + " " })
+				done <- err
+			}()
+			synctest.Wait()
+		}
+		if told != [2]string{"", "waiting "} {
+			t.Errorf("told %q", told)
+		}
+		close(release)
+		for range told {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if told != [2]string{"", "waiting admitted "} {
+			t.Errorf("told %q", told)
+		}
+	})
+}

@@ -16,7 +16,7 @@ import (
 // error of class circuit_open that says when to try again.
 func (g *Guards) Provider(name string, inner model.Provider, b Breaker, limit int) model.Provider {
 	what := fmt.Sprintf("provider %q", name)
-	p := &provider{name: name, inner: inner, gate: g.gate(what, b), seats: g.bulkhead(what, limit)}
+	p := &provider{name: name, inner: inner, gate: g.gate(what, "", b), seats: g.bulkhead(what, limit)}
 	if p.gate == nil && p.seats == nil {
 		return inner
 	}
@@ -36,7 +36,7 @@ func (p *provider) Generate(ctx context.Context, req *model.Request, emit func(m
 		return nil, p.refused(req, e)
 	}
 	if p.seats != nil {
-		if err := p.seats.AcquirePermit(ctx); err != nil {
+		if err := p.seat(ctx, emit); err != nil {
 			return nil, model.AsError(ctx, p.name, req.Model, fmt.Errorf("the call waited for a free place (concurrency_limit): %w", err))
 		}
 		defer p.seats.ReleasePermit()
@@ -49,6 +49,25 @@ func (p *provider) Generate(ctx context.Context, req *model.Request, emit func(m
 	msg, err = p.inner.Generate(ctx, req, emit)
 	says = saysModel(ctx, err)
 	return msg, err
+}
+
+// seat waits for a free place, and says so: who waits for the model to say something
+// must not take this for its silence.
+func (p *provider) seat(ctx context.Context, emit func(model.StreamEvent)) error {
+	if p.seats.TryAcquirePermit() {
+		return nil
+	}
+	tell := func(t model.StreamType) {
+		if emit != nil {
+			emit(model.StreamEvent{Type: t})
+		}
+	}
+	tell(model.StreamWaiting)
+	if err := p.seats.AcquirePermit(ctx); err != nil {
+		return err
+	}
+	tell(model.StreamAdmitted)
+	return nil
 }
 
 func (p *provider) refused(req *model.Request, e *OpenError) error {

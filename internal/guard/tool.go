@@ -9,8 +9,8 @@ import (
 	"agentd/tool"
 )
 
-// Tool guards a tool with a breaker of its own and, if it is of an MCP server,
-// with one that it shares with the server's other tools. A server fails when it
+// Tool guards a tool with a breaker of its own, one for each tenant, and, if it is
+// of an MCP server, with one that it shares with the server's other tools. A server fails when it
 // can not be reached, breaks off or takes too long; a tool fails also when its
 // result is an error. Calls of an open breaker fail at once.
 func (g *Guards) Tool(inner tool.Tool, own, server Breaker) tool.Tool {
@@ -19,10 +19,12 @@ func (g *Guards) Tool(inner tool.Tool, own, server Breaker) tool.Tool {
 	t := &guarded{inner: inner}
 	if name, ok := strings.CutPrefix(spec.Source, "mcp:"); ok {
 		at := fmt.Sprintf("MCP server %q", name)
-		t.server = g.gate(at, server)
+		t.server = g.gate(at, "", server)
 		what += " of " + at // another server may have one of this name
 	}
-	t.own = g.gate(what, own)
+	if own.Failures > 0 {
+		t.own = func(tenant string) *gate { return g.gate(what, tenant, own) }
+	}
 	if t.own == nil && t.server == nil {
 		return inner
 	}
@@ -30,8 +32,10 @@ func (g *Guards) Tool(inner tool.Tool, own, server Breaker) tool.Tool {
 }
 
 type guarded struct {
-	inner       tool.Tool
-	own, server *gate
+	inner  tool.Tool
+	server *gate
+	// own gives the tool's breaker of a tenant; nil: there is none.
+	own func(tenant string) *gate
 }
 
 // Spec implements tool.Tool.
@@ -42,13 +46,17 @@ func (t *guarded) Run(ctx context.Context, call tool.Call) (res tool.Result, err
 	if e := t.server.enter(); e != nil {
 		return res, refusedTool(call.Name, e)
 	}
-	if e := t.own.enter(); e != nil {
+	var own *gate
+	if t.own != nil {
+		own = t.own(call.Tenant)
+	}
+	if e := own.enter(); e != nil {
 		t.server.leave(nothing)
 		return res, refusedTool(call.Name, e)
 	}
 	says, saysServer := fails, fails // a panic, too
 	defer func() {
-		t.own.leave(says)
+		own.leave(says)
 		t.server.leave(saysServer)
 	}()
 	res, err = t.inner.Run(ctx, call)

@@ -187,10 +187,15 @@ func (a *access) visible(name string) bool {
 }
 
 // refusal says why a call may not be made; "" means that it may. args are
-// canonical.
+// canonical. A denied number is denied however it is written, and an allowed one is
+// allowed only if it is in every way of writing it.
 func (a *access) refusal(name string, args []byte) string {
+	plain := args
+	if len(a.allow)+len(a.deny) > 0 {
+		plain = tool.PlainNumbers(args)
+	}
 	for _, r := range a.deny {
-		if r.tool.MatchString(name) && (r.args == nil || r.args.Match(args)) {
+		if r.tool.MatchString(name) && (r.args == nil || r.args.Match(args) || r.args.Match(plain)) {
 			return fmt.Sprintf("the denylist has %s", r.text)
 		}
 	}
@@ -198,7 +203,7 @@ func (a *access) refusal(name string, args []byte) string {
 		return ""
 	}
 	for _, r := range a.allow {
-		if r.tool.MatchString(name) && (r.args == nil || r.args.Match(args)) {
+		if r.tool.MatchString(name) && (r.args == nil || r.args.Match(args) && r.args.Match(plain)) {
 			return ""
 		}
 	}

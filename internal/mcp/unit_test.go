@@ -153,6 +153,9 @@ func TestAccess(t *testing.T) {
 		{[]Rule{{Tool: "q", Args: `"db":"test"`}}, nil, "q", `{"db":"prod"}`, true, "allowlist"},
 		{[]Rule{{Tool: "q", Args: `x`}, {Tool: "q"}}, nil, "q", `{"db":"prod"}`, true, ""},
 		{nil, []Rule{{Tool: "*", Args: `rm -rf`}}, "sh", `{"c":"rm -rf /"}`, true, "denylist"},
+		{nil, []Rule{{Tool: "pay", Args: `"n":[0-9]{4}`}}, "pay", `{"n":9e3}`, true, "denylist"},
+		{[]Rule{{Tool: "pay", Args: `"n":[0-9]{1,3}[^0-9]`}}, nil, "pay", `{"n":999}`, true, ""},
+		{[]Rule{{Tool: "pay", Args: `"n":[0-9]{1,3}[^0-9]`}}, nil, "pay", `{"n":1e9}`, true, "allowlist"},
 		{nil, []Rule{{Tool: "r?ad"}}, "read", `{}`, false, "denylist"},
 		{nil, []Rule{{Tool: "r.ad"}}, "read", `{}`, true, ""},
 	}

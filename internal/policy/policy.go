@@ -46,7 +46,8 @@ type Verdict struct {
 
 // Judge decides about a call with validated arguments. A condition that is not
 // a valid regular expression matches everything: a broken guard must not open
-// the door.
+// the door. Conditions see numbers as they are written and without exponents, so
+// that 1e6 is a number of seven digits, too.
 func (r *Rules) Judge(spec *tool.Spec, args json.RawMessage, autonomous bool) Verdict {
 	reason := r.gate(spec, args)
 	switch {
@@ -69,9 +70,10 @@ func (r *Rules) gate(spec *tool.Spec, args json.RawMessage) string {
 	case "always":
 		return "requires_approval.always names " + spec.Name
 	case "conditional":
+		plain := tool.PlainNumbers(args)
 		for _, c := range spec.Conditions {
 			re, err := regexp.Compile(c)
-			if err != nil || re.Match(args) {
+			if err != nil || re.Match(args) || re.Match(plain) {
 				return fmt.Sprintf("requires_approval.conditional %q matches the arguments", c)
 			}
 		}

@@ -13,6 +13,7 @@ func TestJudge(t *testing.T) {
 	read := tool.Spec{Name: "look", Effect: tool.Read}
 	always := tool.Spec{Name: "pay", Effect: tool.Read, Approval: "always"}
 	rm := tool.Spec{Name: "sh", Approval: "conditional", Conditions: []string{`"rm `, `drop`}}
+	large := tool.Spec{Name: "pay", Approval: "conditional", Conditions: []string{`"amount":[0-9]{4,}[^0-9]`}}
 	broken := tool.Spec{Name: "sh", Approval: "conditional", Conditions: []string{`(`}}
 	for _, c := range []struct {
 		name       string
@@ -31,6 +32,11 @@ func TestJudge(t *testing.T) {
 		{"always lets reads through", Rules{Mode: Always}, read, `{}`, false, "run", ""},
 		{"a condition matches", Rules{}, rm, `{"cmd":"rm -rf x"}`, false, "ask", "conditional"},
 		{"no condition matches", Rules{}, rm, `{"cmd":"ls"}`, false, "run", ""},
+		{"a number", Rules{}, large, `{"amount":5000}`, false, "ask", "conditional"},
+		{"a small number", Rules{}, large, `{"amount":500}`, false, "run", ""},
+		{"a number with an exponent", Rules{}, large, `{"amount":5e3}`, false, "ask", "conditional"},
+		{"a number with a point and an exponent", Rules{}, large, `{"amount":0.5E+4}`, false, "ask", "conditional"},
+		{"a number with a fraction", Rules{}, large, `{"amount":5000.0}`, false, "ask", "conditional"},
 		{"a broken condition asks", Rules{}, broken, `{"cmd":"ls"}`, false, "ask", "conditional"},
 		{"nobody is there", Rules{}, always, `{}`, true, "deny", "autonomous"},
 		{"nobody is there, and somebody looks later", Rules{Capture: true}, always, `{}`, true, "capture", "autonomous"},

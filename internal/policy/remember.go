@@ -16,6 +16,9 @@ import (
 // Pattern says which calls of a tool an approval holds for that a person asked to
 // be remembered. It is as narrow as the call that was approved lets it be.
 type Pattern struct {
+	// Source is where the tool comes from: one of another server that has the same
+	// name, in another run of the session or in a subagent, is another tool.
+	Source string `json:"source,omitempty"`
 	// Args are the arguments that must be the same, as canonical JSON.
 	Args json.RawMessage `json:"args"`
 	// Key is the argument that holds a command, and Command its words; then Args
@@ -72,10 +75,10 @@ func Remember(spec *tool.Spec, args json.RawMessage) (Pattern, error) {
 		return Pattern{}, err
 	}
 	key, text, isCommand := commandOf(fields)
-	if slices.Contains(spec.Classes, "shell") && !isCommand {
+	if (key != "" || slices.Contains(spec.Classes, "shell")) && !isCommand {
 		return Pattern{}, fmt.Errorf("%s runs commands, and which one can not be told from its arguments", spec.Name)
 	}
-	p := Pattern{Key: key}
+	p := Pattern{Source: spec.Source, Key: key}
 	if isCommand {
 		if p.Command, err = plain(text); err != nil {
 			return Pattern{}, err
@@ -97,7 +100,7 @@ func Remember(spec *tool.Spec, args json.RawMessage) (Pattern, error) {
 // call must be one that may be remembered itself: tools and lists change.
 func (p *Pattern) covers(spec *tool.Spec, args json.RawMessage) bool {
 	this, err := Remember(spec, args)
-	if err != nil || this.Key != p.Key || !bytes.Equal(this.Args, p.Args) {
+	if err != nil || this.Source != p.Source || this.Key != p.Key || !bytes.Equal(this.Args, p.Args) {
 		return false
 	}
 	n := len(p.Command)
@@ -120,7 +123,8 @@ func object(args json.RawMessage) (map[string]any, error) {
 	return v, nil
 }
 
-// commandOf finds a command among arguments.
+// commandOf finds a command among arguments. ok is whether it is a text: what a
+// list or an object of words does is for nobody here to say.
 func commandOf(fields map[string]any) (key, text string, ok bool) {
 	for _, key := range []string{"command", "cmd"} {
 		if v, has := fields[key]; has {
@@ -166,13 +170,14 @@ func runsOthers(name string) bool {
 	}
 	return slices.Contains([]string{"sh", "bash", "zsh", "dash", "fish", "ksh", "csh", "tcsh", "pwsh", "powershell", "cmd", "busybox", "deno", "bun",
 		"awk", "gawk", "mawk", "sed", "xargs", "env", "eval", "exec", "command", "builtin", "source", ".", "nohup", "time", "timeout", "nice", "setsid",
-		"watch", "parallel", "find", "ssh", "sudo", "su", "doas", "chroot", "unshare", "nsenter", "script", "tclsh", "osascript", "npx", "bunx", "uvx"}, name)
+		"watch", "parallel", "find", "ssh", "sudo", "su", "doas", "crontab", "at", "batch", "chroot", "unshare", "nsenter", "script", "tclsh", "osascript", "npx", "bunx", "uvx"}, name)
 }
 
 // destructive is whether a word of a command, its program included, is known for
 // destroying things. It errs on the side of asking again.
 func destructive(word string) bool {
-	for _, prefix := range []string{"mkfs", "--force", "--delete", "--remove", "--purge", "--prune", "--hard", "--exec", "-exec", "--no-preserve"} {
+	for _, prefix := range []string{"mkfs", "--force", "--delete", "--remove", "--purge", "--prune", "--hard", "--exec", "-exec", "--no-preserve",
+		"--discard", "--mirror", "--request=delete", "-xdelete", "remove-", "clear-", ":"} {
 		if strings.HasPrefix(word, prefix) {
 			return true
 		}
@@ -182,7 +187,7 @@ func destructive(word string) bool {
 	}
 	return strings.HasPrefix(word, "+") || slices.Contains([]string{"rm", "rmdir", "unlink", "shred", "dd", "fdisk", "parted", "wipefs", "truncate", "mv", "chmod", "chown",
 		"kill", "killall", "pkill", "shutdown", "reboot", "halt", "poweroff", "format", "del", "erase", "rd", "reset", "clean", "checkout",
-		"restore", "rebase", "delete", "destroy", "drop", "purge", "prune", "uninstall", "remove", "wipe", "flush", "flushall", "filter-branch",
+		"restore", "rebase", "delete", "destroy", "drop", "purge", "prune", "uninstall", "remove", "wipe", "clear", "flush", "flushall", "filter-branch",
 		"-delete", "-d", "tee"}, word)
 }
 

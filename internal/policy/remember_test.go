@@ -18,7 +18,9 @@ func TestRemember(t *testing.T) {
 	sh := tool.Spec{Name: "bash", Classes: []string{"dangerous", "shell", "write"}}
 	for _, command := range []string{"rm -rf x", "/bin/rm x", "git reset --hard", "git clean -fd", "git push --force", "git push -f", "git push origin +main",
 		"ls | sh", "ls; rm x", "ls && rm x", "echo $(rm x)", "echo `rm x`", "ls > x", "ls &", "ls\nrm x", "X=1 ls", "sudo ls", "bash -c ls", "python3 x.py",
-		"find . -delete", "xargs ls", "ls 'a b'", `ls \x`, "docker rm x", "kubectl delete pod", "mkfs.ext4 x", "env ls", "ls *", "ls ~", "", "   "} {
+		"find . -delete", "xargs ls", "ls 'a b'", `ls \x`, "docker rm x", "kubectl delete pod", "mkfs.ext4 x", "env ls", "ls *", "ls ~", "", "   ",
+		"curl -XDELETE http://x", "curl --request=DELETE http://x", "git push origin :main", "git push --mirror", "git stash clear",
+		"git switch --discard-changes main", "Remove-Item x", "crontab x"} {
 		if p, err := Remember(&sh, shell(command)); err == nil {
 			t.Errorf("%q is remembered as %s", command, p.String())
 		}
@@ -119,4 +121,42 @@ func FuzzRemember(f *testing.F) {
 			t.Errorf("%q covers %q, which is never remembered", approved, other)
 		}
 	})
+}
+
+// A command that is no text is no reason to forget it: every other command of
+// that tool would be allowed with it.
+func TestACommandOfSeveralWordsIsNotForgotten(t *testing.T) {
+	run := tool.Spec{Name: "run", Classes: []string{"write"}}
+	for _, args := range []string{`{"command":["ls"]}`, `{"cmd":{"program":"ls"}}`, `{"command":1,"cwd":"a"}`, `{"command":null}`} {
+		if p, err := Remember(&run, json.RawMessage(args)); err == nil {
+			t.Errorf("%s is remembered as %q, %+v", args, p.String(), p)
+		}
+	}
+	// A rule that was made when such arguments were left out covers nothing now.
+	old := []Remembered{{ID: "1", Tool: "run", Pattern: Pattern{Key: "command", Args: json.RawMessage(`{}`)}}}
+	if _, r := Recall(old, &run, json.RawMessage(`{"command":["rm","-rf","/"]}`)); r != nil {
+		t.Error("a rule about one command covers another")
+	}
+}
+
+// Names of tools are unique in a run, not in a session: its runs may be of several
+// profiles, and a tool may be called what another server's was called before.
+func TestARuleIsAboutOneServersTool(t *testing.T) {
+	approved := tool.Spec{Name: "write", Source: "mcp:notes", Classes: []string{"write"}}
+	args := json.RawMessage(`{"path":"a"}`)
+	p, err := Remember(&approved, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := []Remembered{{ID: "1", Tool: "write", Pattern: p}}
+	if _, r := Recall(rules, &approved, args); r == nil {
+		t.Error("the rule does not cover what it was made for")
+	}
+	for _, source := range []string{"mcp:production", "builtin", ""} {
+		other := approved
+		other.Source = source
+		if _, r := Recall(rules, &other, args); r != nil {
+			t.Errorf("the rule covers the tool of %q", source)
+		}
+	}
 }

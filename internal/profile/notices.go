@@ -9,8 +9,8 @@ func inert() map[string]bool {
 	return map[string]bool{
 		"max_cost_usd": true, "rate_limits": true, // budgets in money and over time
 		"memory_enabled": true, "memory_provider": true, "write_policy": true, "read_policy": true,
-		"retention_days":     true,                            // long-term memory
-		"max_context_tokens": true, "checkpoint_schema": true, // context and forms
+		"retention_days":                    true, // long-term memory
+		"max_context_tokens":                true, // context
 		"domain":                            true, // domain packs
 		"approval_policies.budget_exceeded": true,
 	}

@@ -62,13 +62,13 @@ type Retry struct {
 	MaxRetries int `json:"max_retries" default:"3" min:"0" max:"100"`
 	// Wait before the first retry; it doubles each time. A provider's own Retry-After comes first.
 	BaseDelay Duration `json:"base_delay" default:"1s" min:"0s"`
-	// Longest wait. A provider that asks for more is not waited for: the next model takes over.
+	// Longest wait, to which up to a tenth is added so that runs do not come back all at once. A provider that asks for more is not waited for: the next model takes over.
 	MaxDelay Duration `json:"max_delay" default:"60s" min:"0s"`
 }
 
 // CircuitBreakers, by what they guard. Profiles that say the same share them.
 type CircuitBreakers struct {
-	// Each tool. Results that are errors count.
+	// Each tool. Results that are errors count, which is why each tenant has its own.
 	Tool Breaker `json:"tool,omitzero"`
 	// Each MCP server. What counts is that it can not be reached, breaks off or takes too long.
 	Server Breaker `json:"server,omitzero"`

@@ -135,7 +135,7 @@ type Approval struct {
 	ApprovalMode string `json:"approval_mode" default:"policy" enum:"never,always,policy"`
 	// What needs a person's word in mode `policy`.
 	ApprovalPolicies ApprovalPolicies `json:"approval_policies"`
-	// How input is asked for: in free text, or by a form made from a schema.
+	// How questions are answered: in free text, or also by choices and forms that the model makes (a JSON Schema, which answers are held against).
 	CheckpointSchema string `json:"checkpoint_schema" default:"structured" enum:"freeform,structured"`
 	// Whether autonomous runs approve by themselves. If false, `autonomous_approval` says what happens.
 	AutoApproveInDaemon bool `json:"auto_approve_in_daemon" default:"false"`

@@ -102,7 +102,8 @@ func (m *machine) expire(i int) {
 	}
 }
 
-// resolved settles a call with what became of its interrupt.
+// resolved settles a call with what became of its interrupt. What a person did not
+// want is no failure of the tool, and does not count as one.
 func (m *machine) resolved(i int, result *message.Message, decision, reason string) {
 	c := &m.State.Calls[i]
 	t := event.ToolCompleted
@@ -111,4 +112,7 @@ func (m *machine) resolved(i int, result *message.Message, decision, reason stri
 	}
 	m.tell(t, &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: result.Text(), Decision: decision, Reason: reason})
 	m.settle(i, result, false)
+	if result.IsError {
+		m.State.Failures--
+	}
 }

@@ -22,6 +22,25 @@ done a "fine"
 	}
 }
 
+// TestARejectionIsNoFailure: the same for a person who says no, and for one who
+// says nothing. What a tool, or the model, gets wrong counts.
+func TestARejectionIsNoFailure(t *testing.T) {
+	p := play(t, `
+start prompt=u1 max_failures=2 expire=100
+reply a:pay b:pay c:read
+ask a
+ask b
+allow c
+answer r1.i1 reject
+tick 200
+timer r1.i2
+done c "no such file" error
+`)
+	if p.s.Phase != PhaseModel || p.s.Failures != 1 {
+		t.Fatalf("phase %s, %d failures, %s", p.s.Phase, p.s.Failures, p.s.StopReason)
+	}
+}
+
 // TestUncertainNeverCalledNotExecuted: of a call that may have happened before a
 // crash the model is never told that it did not.
 func TestUncertainNeverCalledNotExecuted(t *testing.T) {

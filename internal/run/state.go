@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"agentd/message"
 )
@@ -343,6 +344,18 @@ func (s *State) Key(callID string) string {
 
 // ChildID is the id of the n-th child of a run, counted from 1.
 func ChildID(runID string, n int) string { return runID + ".c" + strconv.Itoa(n) }
+
+// ParentID is the id of the run that started a child, "" for any other run.
+func ParentID(runID string) string {
+	if i := strings.LastIndex(runID, ".c"); i > 0 {
+		return runID[:i]
+	}
+	return ""
+}
+
+// Stopping is whether the run ends as soon as its open effects have answered, or
+// has ended.
+func (s *State) Stopping() bool { return s.stopping() || s.Status.Ended() }
 
 // stopping is whether the run ends as soon as its open effects have answered: a
 // cancel was requested, or StopReason says what went wrong.

@@ -106,6 +106,10 @@ func TestInterrupts(t *testing.T) {
 	if r := a.do("POST", "/interrupts/r1.i1", `{"decision":"reject"}`); r.status != 409 {
 		t.Errorf("a double answer: %d", r.status)
 	}
+	// Both ways to say that a question is answered.
+	if r := a.do("POST", "/interrupts/nope", `{"decision":"answer","answer":"x"}`); r.status != 404 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
 	if r := a.do("POST", "/interrupts/nope", `{"answer":"x"}`); r.status != 404 {
 		t.Errorf("%d", r.status)
 	}

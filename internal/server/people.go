@@ -29,7 +29,7 @@ type runAnswerBody struct {
 
 func (b *answerBody) request(r *http.Request) (engine.AnswerRequest, error) {
 	req := engine.AnswerRequest{Tenant: tenant(r), Decision: b.Decision, Args: given(b.Args), Answer: given(b.Answer), Reason: b.Reason, By: by(r), Remember: b.Remember}
-	if err := oneOf("decision", b.Decision, "approve", "reject", "retry", "skip", "done"); err != nil {
+	if err := oneOf("decision", b.Decision, "approve", "reject", "answer", "retry", "skip", "done"); err != nil {
 		return req, err
 	}
 	if err := object("args", b.Args); err != nil {
