@@ -74,8 +74,10 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		// Who has given up gets no run.
 		return nil, &fault.Error{Op: "engine.Start", Kind: fault.Cancelled, Err: err}
 	}
-	if !e.reserve(ses, row.ID, req.WhenBusy == Reject) {
-		return nil, busy(e.active(ses))
+	if req.WhenBusy != Reject {
+		e.reserve(ses, row.ID, false)
+	} else if active := e.reserveAlone(ctx, ses, row.ID); active != "" {
+		return nil, busy(active)
 	}
 	// If ctx ended during the commit it might still happen: a run that nobody
 	// knows of.
@@ -262,7 +264,7 @@ func (e *Engine) startFailed(ctx context.Context, tenant string, err error) (*Ru
 // whenBusy deals with the active run of the session. A run that it returns took
 // the input.
 func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (*Run, error) {
-	active := e.active(ses)
+	active := e.occupant(ctx, ses)
 	if active == "" {
 		return nil, nil
 	}
