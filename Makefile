@@ -16,12 +16,12 @@ RACE := . ./client/... ./event/... ./internal/cli/... ./internal/engine/... ./in
 
 # Compiled without cgo, as the binary is, everything but race shares what build has compiled: net has cgo in it, and so
 # with it SQLite and the SDKs, which are most of the work, would be compiled once more.
-lint unit rest crash interop: export CGO_ENABLED := 0
+lint unit rest crash soak soak-short interop: export CGO_ENABLED := 0
 
-.PHONY: help go platforms run build dist test lint unit rest race crash interop soak bench fuzz clean tools
+.PHONY: help go platforms run build dist test lint unit rest race crash interop soak soak-short bench fuzz clean tools
 
 help: ## what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 build: go ## build bin/agentd, static
 	CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/agentd
@@ -34,7 +34,7 @@ dist: go ## static binaries of every platform in dist/
 	  out=dist/agentd-$${p%/*}-$${p#*/}; [ $${p%/*} = windows ] && out=$$out.exe; echo "$$out"; \
 	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/agentd; done
 
-test: tools build lint rest race crash interop platforms ## everything
+test: tools build lint rest race crash soak-short interop platforms ## everything
 	@echo "make test: all parts passed"
 
 lint: tools ## gofmt, vet, staticcheck
@@ -42,11 +42,11 @@ lint: tools ## gofmt, vet, staticcheck
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 
-unit: tools ## all packages of the module but the crash loop
-	$(GO) test -timeout 600s $$($(GO) list ./... | grep -v /test/crash)
+unit: tools ## all packages of the module but the crash loop and the soak
+	$(GO) test -timeout 600s $$($(GO) list ./... | grep -vE '/test/(crash|soak)')
 
 rest: tools ## the packages that race does not run
-	$(GO) test -timeout 600s $$($(GO) list ./... | grep -v /test/crash | grep -vxF "$$($(GO) list $(RACE))")
+	$(GO) test -timeout 600s $$($(GO) list ./... | grep -vE '/test/(crash|soak)' | grep -vxF "$$($(GO) list $(RACE))")
 
 race: tools ## the concurrent packages under the race detector
 	CGO_ENABLED=1 $(GO) test -race -timeout 900s $(RACE)
@@ -63,8 +63,12 @@ platforms: ## compiles and links for the other systems
 	@for p in linux/arm64 darwin/arm64 windows/amd64; do echo "build $$p"; \
 	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -gcflags='all=-N -l -dwarf=false' -o /dev/null ./cmd/agentd; done
 
-soak: tools ## kill -9 a thousand times
+soak: tools ## half an hour of mixed load and kills (AGENTD_SOAK=DURATION), then kill -9 a thousand times
+	AGENTD_SOAK=$${AGENTD_SOAK:-30m} $(GO) test -v -timeout 4h -count=1 ./test/soak/...
 	AGENTD_KILLS=1000 $(GO) test -timeout 3600s -count=1 ./test/crash/...
+
+soak-short: tools ## two minutes of the same
+	AGENTD_SOAK=2m $(GO) test -timeout 1800s -count=1 ./test/soak/...
 
 bench: tools ## speed, beside a peer in the same run
 	./bench/run.sh

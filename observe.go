@@ -80,7 +80,7 @@ func (o *observation) options(cfg *Config) *telemetry.Options {
 		env = os.LookupEnv
 	}
 	out := &telemetry.Options{Metrics: t.MetricsEnabled, Interval: t.ExportInterval.Std(), Endpoint: t.OTLPEndpoint, Headers: map[string]string{},
-		File: t.File, Service: t.ServiceName, Version: Version(), Profile: o.of, Load: o.load}
+		File: t.File, Service: t.ServiceName, Version: Version(), Profile: o.of, Load: o.load, Gauges: telemetry.ProcessGauges}
 	if out.Endpoint == "" {
 		if endpoint, ok := env("OTEL_EXPORTER_OTLP_ENDPOINT"); ok {
 			out.Endpoint = endpoint

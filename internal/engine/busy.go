@@ -12,7 +12,7 @@ import (
 // whenBusy deals with the active run of the session. A run that it returns took
 // the input.
 func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (*Run, error) {
-	active := e.active(ses)
+	active := e.occupant(ctx, ses)
 	if active == "" {
 		return nil, nil
 	}

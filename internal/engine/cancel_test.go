@@ -167,6 +167,18 @@ toolResult "echo did not end when it was told to (the run is ending) and was aba
 			h.abandoned("user \"go\"\n")
 		})
 	})
+	t.Run("TransformContext", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			deaf := make(chan struct{})
+			defer close(deaf)
+			h := newHarness(t, listener)
+			h.engine.cfg.TransformContext = func(context.Context, Ref, []message.Message) ([]message.Message, error) {
+				<-deaf
+				return nil, nil
+			}
+			h.abandoned("user \"go\"\n")
+		})
+	})
 }
 
 // abandoned cancels a run that does not listen and checks what is left of it.

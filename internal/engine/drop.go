@@ -24,10 +24,10 @@ func (e *Engine) drop(ctx context.Context, ref Ref, ok func(*store.Session) bool
 	id := e.cfg.NewID()
 	hold := func(session string) error {
 		lane := Ref{ref.Tenant, session}
-		if e.holdLane(lane, id) {
+		active := e.reserveAlone(ctx, lane, id)
+		if active == "" {
 			return nil
 		}
-		active := e.active(lane)
 		if !strings.HasPrefix(active, "run_") {
 			return busy(active)
 		}

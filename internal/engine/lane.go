@@ -1,6 +1,11 @@
 package engine
 
-import "slices"
+import (
+	"context"
+	"slices"
+
+	"agentd/internal/run"
+)
 
 // lane keeps the runs of a session in order.
 type lane struct {
@@ -62,8 +67,31 @@ func (e *Engine) lined(session Ref, runID string) bool {
 	return l != nil && (l.active == runID || slices.Contains(l.waiting, runID))
 }
 
-// holdLane takes a session's turn for something that is not a run, if it is free.
-func (e *Engine) holdLane(session Ref, id string) bool { return e.reserve(session, id, true) }
+// reserveAlone is reserve for who needs the lane free. It gives who has it instead;
+// "" means that it is reserved.
+func (e *Engine) reserveAlone(ctx context.Context, session Ref, id string) (active string) {
+	for !e.reserve(session, id, true) {
+		if active = e.occupant(ctx, session); active != "" {
+			return active
+		}
+	}
+	return ""
+}
+
+// occupant is active, but for a run whose end is stored and whose driver has not
+// come to say so: it leaves now. Who has read of that end finds the session free.
+func (e *Engine) occupant(ctx context.Context, session Ref) string {
+	for {
+		id := e.active(session)
+		if id == "" {
+			return ""
+		}
+		if row, err := e.store.Run(ctx, session.Tenant, id); err != nil || !run.Status(row.Status).Ended() {
+			return id
+		}
+		e.leave(session, id)
+	}
+}
 
 // leave takes an ended run out of its lane and drives the next one.
 func (e *Engine) leave(session Ref, runID string) {

@@ -164,17 +164,19 @@ func (d *driver) callModel(eff run.CallModel) func() {
 		}
 		d.e.workers.run(func() {
 			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched}
-			var err error
-			if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
+			// From here on, because an application's TransformContext may not listen either.
+			stop := a.abandonAfter(ctx, func() run.Input {
+				return g.failed(ctx, req, &model.Error{Class: model.ClassCancelled, Provider: m.Name, Message: "the call did not end and was abandoned"}, nil)
+			})
+			msgs, err := d.e.context(ctx, d.ref, req.Messages)
+			if err != nil {
+				stop()
 				failed := failure(model.AsError(ctx, m.Name, req.Model, err))
 				failed.At = d.at()
 				a.end(failed)
 				return
 			}
-			req.Messages = d.prefixed(req.Messages)
-			stop := a.abandonAfter(ctx, func() run.Input {
-				return g.failed(ctx, req, &model.Error{Class: model.ClassCancelled, Provider: m.Name, Message: "the call did not end and was abandoned"}, nil)
-			})
+			req.Messages = d.prefixed(msgs)
 			in := g.run(ctx, cancel, req)
 			stop()
 			a.end(in)

@@ -81,7 +81,7 @@ func (e *Engine) Proposals(ctx context.Context, ref Ref) ([]*ProposalView, error
 // Discard decides that proposals are never applied.
 func (e *Engine) Discard(ctx context.Context, req DecideRequest) ([]*ProposalView, error) {
 	return e.decide(ctx, &req, func(p *store.Proposal, _ []*store.Proposal) error {
-		if p.Status == applying {
+		if p.Status == applying && p.Effect != string(tool.Read) {
 			return unclear(p)
 		}
 		return e.setProposal(ctx, req.Tenant, p, store.ProposalUpdate{Status: discarded, Result: p.Result, By: req.By, Decided: e.now()}, nil)
@@ -189,11 +189,11 @@ func (e *Engine) setProposal(ctx context.Context, tenant string, p *store.Propos
 }
 
 func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Proposal, all []*store.Proposal) error {
-	if p.Status == applying && p.Effect == string(tool.Once) {
-		switch req.Uncertain {
-		case "":
+	if p.Status == applying {
+		switch {
+		case req.Uncertain == "" && p.Effect == string(tool.Once):
 			return unclear(p)
-		case "done":
+		case req.Uncertain == "done": // also of what could be repeated: its tool may be gone
 			var realID json.RawMessage
 			if req.RealID != "" {
 				realID, _ = json.Marshal(req.RealID)

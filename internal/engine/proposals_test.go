@@ -206,3 +206,48 @@ func TestAProposalFails(t *testing.T) {
 		t.Errorf("%v, made %v", err, made.n)
 	}
 }
+
+// A call that was being made when the process ended can be decided about also when
+// its tool is gone for good: what reads is discarded, of others a person says so.
+func TestAProposalWhoseToolIsGone(t *testing.T) {
+	for _, effect := range []tool.Effect{tool.Read, tool.Idempotent, tool.Once} {
+		t.Run(string(effect), func(t *testing.T) {
+			h, _ := proposing(t, effect)
+			r := h.autonomous()
+			h.engine.Close()
+			good := h.store
+			h.store = &crashStore{Store: good, at: 2, down: make(chan struct{})} // the outcome of the first
+			h.start()
+			if _, err := h.engine.Apply(t.Context(), decision(r)); err == nil {
+				t.Fatal("it was applied in spite of the crash")
+			}
+			h.engine.Close()
+			h.store, h.agents["test"].Tools = good, tool.Set{}
+			h.start()
+			if got := h.proposals(r); got != "p1 applying , p2 proposed " {
+				t.Fatalf("proposals: %s", got)
+			}
+			if _, err := h.engine.Apply(t.Context(), decision(r)); fault.KindOf(err) != fault.Conflict {
+				t.Errorf("apply: %v", err)
+			}
+			want := "p1 discarded , p2 discarded "
+			if effect != tool.Read {
+				if _, err := h.engine.Discard(t.Context(), decision(r)); fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "may have happened") {
+					t.Errorf("discard: %v", err)
+				}
+				done := decision(r)
+				done.Proposal, done.Uncertain, done.RealID = r.ID+".p1", "done", "7"
+				if _, err := h.engine.Apply(t.Context(), done); err != nil {
+					t.Errorf("a person's word: %v", err)
+				}
+				want = `p1 applied "7", p2 discarded `
+			}
+			if _, err := h.engine.Discard(t.Context(), decision(r)); err != nil {
+				t.Errorf("discard: %v", err)
+			}
+			if got := h.proposals(r); got != want {
+				t.Errorf("proposals: %s", got)
+			}
+		})
+	}
+}

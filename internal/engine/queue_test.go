@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"agentd/fault"
 	"agentd/internal/store"
@@ -443,6 +444,11 @@ func TestARefusalWhileTheRunMovesOn(t *testing.T) {
 			}
 			return nil
 		})
+		// However busy the machine is, the tool is not abandoned meanwhile: the run
+		// would end, and its driver wait for the commit that is held back here.
+		h.engine.cfg.AbandonAfter = time.Hour
+		letGo := sync.OnceFunc(func() { close(held); close(deaf) })
+		t.Cleanup(letGo) // a test that fails here does not hang in Close
 		r := h.run("go")
 		<-entered
 		h.until("the call is committed", func() bool { return strings.HasSuffix(h.stored(r), "tool_started") })
@@ -457,14 +463,15 @@ func TestARefusalWhileTheRunMovesOn(t *testing.T) {
 				t.Errorf("a message for a run that is being cancelled: %v", err)
 			}
 		})
+		h.engine.mu.Lock()
 		d := h.engine.drivers[ref(r.ID)]
+		h.engine.mu.Unlock()
 		h.until("the message is refused", func() bool {
 			d.commits.mu.Lock()
 			defer d.commits.mu.Unlock()
 			return len(d.commits.late) > 0
 		})
-		close(held)
-		close(deaf)
+		letGo()
 		both.Wait()
 		h.ends(r, "cancelled")
 		h.engine.Close()

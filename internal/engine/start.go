@@ -74,8 +74,10 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		// Who has given up gets no run.
 		return nil, &fault.Error{Op: "engine.Start", Kind: fault.Cancelled, Err: err}
 	}
-	if !e.reserve(ses, row.ID, req.WhenBusy == Reject) {
-		return nil, busy(e.active(ses))
+	if req.WhenBusy != Reject {
+		e.reserve(ses, row.ID, false)
+	} else if active := e.reserveAlone(ctx, ses, row.ID); active != "" {
+		return nil, busy(active)
 	}
 	// If ctx ended during the commit it might still happen: a run that nobody
 	// knows of.

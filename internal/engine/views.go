@@ -182,7 +182,7 @@ func (e *Engine) Append(ctx context.Context, ref Ref, m message.Message) (*Entry
 	}
 	id := e.cfg.NewID()
 	// Holding the lane keeps runs out until the leaf has moved.
-	if !e.holdLane(ref, id) {
+	if e.reserveAlone(ctx, ref, id) != "" {
 		return nil, &fault.Error{Kind: fault.Conflict, Err: errors.New("a run of the session is active"), Hint: "Steer the run, or wait for its end."}
 	}
 	defer e.leave(ref, id)

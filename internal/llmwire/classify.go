@@ -120,10 +120,14 @@ func containsAny(s string, parts ...string) bool {
 // that arithmetic with them stays sound.
 const maxDelay = 30 * 24 * time.Hour
 
-// RetryAfter is how long the provider asked to wait: Retry-After (seconds or a
-// date), retry-after-ms, a rate limit's reset, or words in the message, in that
-// order. 0 if it did not say.
+// RetryAfter is how long the provider asked to wait: retry-after-ms, Retry-After
+// (seconds or a date), a rate limit's reset, or words in the message, in that
+// order. 0 if it did not say. Who sends milliseconds sends whole seconds too,
+// rounded up for those who know nothing else.
 func RetryAfter(h http.Header, text string, now time.Time) time.Duration {
+	if d, ok := number(h.Get("Retry-After-Ms"), time.Millisecond); ok {
+		return d
+	}
 	if v := h.Get("Retry-After"); v != "" {
 		if d, ok := number(v, time.Second); ok {
 			return d
@@ -131,9 +135,6 @@ func RetryAfter(h http.Header, text string, now time.Time) time.Duration {
 		if at, err := http.ParseTime(v); err == nil {
 			return bounded(at.Sub(now))
 		}
-	}
-	if d, ok := number(h.Get("Retry-After-Ms"), time.Millisecond); ok {
-		return d
 	}
 	if d := reset(h.Get("X-Ratelimit-Reset"), now); d > 0 {
 		return d

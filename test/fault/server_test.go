@@ -41,6 +41,17 @@ func (h *hostile) serve() {
 	if h.mode == "refuses to start" {
 		os.Exit(3)
 	}
+	if mark, ok := strings.CutPrefix(h.mode, "gone "); ok {
+		// It works until the file is there: then it dies, and does not start again.
+		go func() {
+			for {
+				if _, err := os.Stat(mark); err == nil {
+					os.Exit(9)
+				}
+				<-time.After(5 * time.Millisecond)
+			}
+		}()
+	}
 	in := bufio.NewReader(os.Stdin)
 	for {
 		line, err := in.ReadBytes('\n')

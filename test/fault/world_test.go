@@ -57,6 +57,18 @@ const serversYAML = `servers:
 
 func newWorld(t *testing.T, provider, turns, mode, effect string) *world {
 	t.Helper()
+	return makeWorld(t, turns, func(base, exe string) map[string]string {
+		if provider == "openai" {
+			base += "/v1"
+		}
+		return map[string]string{"agents/p.yaml": fmt.Sprintf(profileYAML, provider, base), "mcp/servers.yaml": fmt.Sprintf(serversYAML, exe, modeVar, mode, effect)}
+	})
+}
+
+// makeWorld makes a world with the files of a configuration: base is the simulator's
+// address, exe the program that is an MCP server where modeVar is set.
+func makeWorld(t *testing.T, turns string, files func(base, exe string) map[string]string) *world {
+	t.Helper()
 	s, err := script.Parse("fault.yaml", []byte("name: fault\nturns:\n  - {when: {user: \"^next$\"}, text: \"I am here.\"}\n"+turns))
 	if err != nil {
 		t.Fatal(err)
@@ -66,11 +78,8 @@ func newWorld(t *testing.T, provider, turns, mode, effect string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, base := t.TempDir(), w.sim.URL
-	if provider == "openai" {
-		base += "/v1"
-	}
-	for name, text := range map[string]string{"agents/p.yaml": fmt.Sprintf(profileYAML, provider, base), "mcp/servers.yaml": fmt.Sprintf(serversYAML, exe, modeVar, mode, effect)} {
+	dir := t.TempDir()
+	for name, text := range files(w.sim.URL, exe) {
 		path := filepath.Join(dir, "configs", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -153,13 +162,20 @@ func (w *world) play(phase string, when event.Type) {
 		}
 		w.open()
 	}
-	w.settled(ctx, r)
+	w.settled(ctx, r, enough)
 	if phase == "cancel" || phase == "interrupt" || phase == "rollback" {
 		if v, err := w.rt.Get(ctx, r.ID); err != nil || v.Status == "running" {
 			t.Errorf("%+v, %v", v, err)
 		}
 	}
-	next, err := w.rt.Start(ctx, agentd.StartRequest{Profile: "p", SessionID: r.SessionID, Input: agentd.Text("next")})
+	w.takesNext(ctx, r.SessionID)
+}
+
+// takesNext sends a session its next message.
+func (w *world) takesNext(ctx context.Context, session string) {
+	t := w.t
+	t.Helper()
+	next, err := w.rt.Start(ctx, agentd.StartRequest{Profile: "p", SessionID: session, Input: agentd.Text("next")})
 	if err != nil {
 		t.Fatalf("the session does not take the next message: %v", err)
 	}
@@ -169,9 +185,15 @@ func (w *world) play(phase string, when event.Type) {
 	}
 }
 
+// enough is what a person says who has had enough: of calls that may have happened,
+// which is all that these runs ask about.
+func enough(i *agentd.Interrupt) (req agentd.AnswerRequest, expected bool) {
+	return agentd.AnswerRequest{Interrupt: i.ID, Decision: "skip"}, i.Kind == "uncertain"
+}
+
 // settled waits until the run has ended or waits for a named person, and answers
-// as that person would who has had enough.
-func (w *world) settled(ctx context.Context, r *agentd.Run) {
+// as that person does.
+func (w *world) settled(ctx context.Context, r *agentd.Run, person func(*agentd.Interrupt) (req agentd.AnswerRequest, expected bool)) {
 	t := w.t
 	t.Helper()
 	for ev, err := range w.rt.Watch(ctx, r.ID, 0) {
@@ -186,10 +208,14 @@ func (w *world) settled(ctx context.Context, r *agentd.Run) {
 			t.Fatal(err)
 		}
 		for _, i := range v.Interrupts {
-			if i.Kind != "uncertain" {
+			answer, expected := person(i)
+			if !expected {
 				t.Errorf("an interrupt of kind %s", i.Kind)
 			}
-			if _, err := w.rt.Answer(ctx, agentd.AnswerRequest{Interrupt: i.ID, Decision: "skip"}); err != nil && fault.KindOf(err) != fault.Conflict {
+			if answer.Interrupt == "" {
+				continue // nobody says anything
+			}
+			if _, err := w.rt.Answer(ctx, answer); err != nil && fault.KindOf(err) != fault.Conflict {
 				t.Error(err)
 			}
 		}

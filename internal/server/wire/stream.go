@@ -177,6 +177,13 @@ func (s *Stream) Run(ctx context.Context, produce func(context.Context, *Out) er
 			if p, ok := err.(*producerPanic); ok {
 				panic(p)
 			}
+			if err != nil && ctx.Err() != nil {
+				// It ended because the client went, which is no error of it.
+				if err := KeyEnded(ctx); err != nil {
+					return err
+				}
+				return ErrGone
+			}
 			if werr := s.Write(out.take(spare)); werr != nil {
 				return werr
 			}
