@@ -67,6 +67,9 @@ func (r *Rules) Judge(spec *tool.Spec, args json.RawMessage, autonomous bool) Ve
 func (r *Rules) gate(spec *tool.Spec, args json.RawMessage) string {
 	switch spec.Approval {
 	case "always":
+		if spec.ApprovalBy != "" {
+			return spec.ApprovalBy
+		}
 		return "requires_approval.always names " + spec.Name
 	case "conditional":
 		for _, c := range spec.Conditions {
