@@ -142,15 +142,23 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	})
 	ctx, cancel, settle := d.effect("model")
 	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
-	watched := d.watchModel(eff, &m)
+	watched, pace := d.watchModel(eff, &m), d.pace()
 	return func() {
 		a := d.attempt(settle)
-		if watched.began(d.e, req); watched != nil {
-			a.seen = func(in run.Input) { watched.ended(d.e, in) }
-		}
 		d.e.workers.run(func() {
 			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched}
-			var err error
+			err := pace.wait(ctx, eff.Step, req)
+			if err != nil {
+				a.end(g.failed(ctx, req, err, nil))
+				return
+			}
+			watched.began(d.e, req)
+			a.seen = func(in run.Input) {
+				pace.settle(in)
+				if watched != nil {
+					watched.ended(d.e, in)
+				}
+			}
 			if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
 				failed := failure(model.AsError(ctx, m.Name, req.Model, err))
 				failed.At = d.at()
