@@ -229,7 +229,13 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	if err := e.setProposal(ctx, req.Tenant, p, store.ProposalUpdate{Status: applying, By: req.By}, nil); err != nil {
 		return err
 	}
-	res, known := e.makeProposed(t, &spec, agent, row, req.Tenant, p, args)
+	var res tool.Result
+	known := true
+	if spec.Kind == "spawn" {
+		res = e.startProposed(ctx, req.Tenant, row, p, args)
+	} else {
+		res, known = e.makeProposed(t, &spec, agent, row, req.Tenant, p, args)
+	}
 	if e.ctx.Err() != nil {
 		// What the end of the process did to the call is no outcome of it.
 		return fault.New(fault.Unavailable, "the engine is closing: proposal "+p.ID+" may have been applied")

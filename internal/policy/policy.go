@@ -56,7 +56,7 @@ func (r *Rules) Judge(spec *tool.Spec, args json.RawMessage, autonomous bool) Ve
 		return Verdict{Ask: true, Reason: reason}
 	case r.AutoApprove:
 		return Verdict{Reason: "auto_approve_in_daemon allows it; " + reason}
-	case r.Capture && spec.Kind == "":
+	case r.Capture && (spec.Kind == "" || spec.Kind == "spawn"):
 		return Verdict{Capture: true, Reason: "it needs a person's approval (" + reason + ") and this run is autonomous"}
 	default:
 		return Verdict{Deny: true, Reason: "it needs a person's approval (" + reason + ") and this run is autonomous"}

@@ -139,7 +139,7 @@ type Approval struct {
 	CheckpointSchema string `json:"checkpoint_schema" default:"structured" enum:"freeform,structured"`
 	// Whether autonomous runs approve by themselves. If false, `autonomous_approval` says what happens.
 	AutoApproveInDaemon bool `json:"auto_approve_in_daemon" default:"false"`
-	// What becomes of calls that need approval in autonomous runs: `capture` records them as proposals, which a person applies or discards after the run; `fail` refuses them, and the model is told so.
+	// What becomes of calls that need approval in autonomous runs: `capture` records them as proposals, which a person applies or discards after the run (a subagent becomes a run of its own then); `fail` refuses them, and the model is told so.
 	AutonomousApproval string `json:"autonomous_approval" default:"capture" enum:"capture,fail"`
 	// What becomes of approvals, questions and plans that nobody answers.
 	Interrupts Interrupts `json:"interrupts,omitzero" example:"{expire_after: 24h, on_expiry: reject}"`
