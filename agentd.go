@@ -168,6 +168,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		return nil, errors.Join(err, rt.agents.close(), st.Close(), obs.close())
 	}
 	obs.engine.Store(rt.engine)
+	obs.runtime.Store(rt)
 	if cfg.ReadOnly || cfg.Dormant {
 		return rt, nil
 	}

@@ -52,6 +52,9 @@ func (rt *Runtime) KeylessServer() (*server.Server, error) {
 	return server.New(rt.engine, o), nil
 }
 
+// KeysRequired is whether servers of this runtime's data ask for an API key.
+func (rt *Runtime) KeysRequired(ctx context.Context) (bool, error) { return rt.keys.Required(ctx) }
+
 func (rt *Runtime) serverOptions() *server.Options {
 	s := rt.config.Settings
 	return &server.Options{Version: Version(), Metrics: rt.WriteMetrics, Log: rt.log, MaxBody: s.Limits.MaxBodyBytes,
@@ -59,5 +62,5 @@ func (rt *Runtime) serverOptions() *server.Options {
 		Keys: rt.keys, Hosts: s.Hosts, CertFile: s.TLS.Cert, KeyFile: s.TLS.Key,
 		MaxHeader: s.HTTP.MaxHeaderBytes, HeaderTimeout: s.HTTP.HeaderTimeout.Std(), BodyTimeout: s.HTTP.BodyTimeout.Std(),
 		AnswerTimeout: s.HTTP.AnswerTimeout.Std(), WriteTimeout: s.HTTP.WriteTimeout.Std(), IdleTimeout: s.HTTP.IdleTimeout.Std(),
-		Heartbeat: s.HTTP.Heartbeat.Std(), Grace: s.HTTP.ShutdownGrace.Std(), RejoinWindow: s.HTTP.RejoinWindow.Std()}
+		Heartbeat: s.HTTP.Heartbeat.Std(), Grace: s.HTTP.ShutdownGrace.Std(), RejoinWindow: s.HTTP.RejoinWindow.Std(), UserHeader: s.HTTP.UserHeader}
 }

@@ -29,8 +29,9 @@ type observation struct {
 	log       *slog.Logger
 	telemetry *telemetry.Telemetry
 	engine    atomic.Pointer[engine.Engine]
+	runtime   atomic.Pointer[Runtime]
 	profiles  map[string]telemetry.Profile
-	files     map[string]*os.File
+	files     map[string]*logs.File
 	// given is the log of the embedding program.
 	given    slog.Handler
 	settings *profile.Settings
@@ -40,7 +41,7 @@ type observation struct {
 // other places that the configuration names. A runtime that only looks has its log
 // and nothing else.
 func newObservation(cfg *Config, conf *profile.Config) (*observation, error) {
-	o := &observation{given: cfg.Log.Handler(), files: map[string]*os.File{}, profiles: map[string]telemetry.Profile{}, settings: &conf.Settings}
+	o := &observation{given: cfg.Log.Handler(), files: map[string]*logs.File{}, profiles: map[string]telemetry.Profile{}, settings: &conf.Settings}
 	s := &conf.Settings
 	clean, err := redact.New(&redact.Options{Fields: s.Log.RedactFields, Personal: s.Log.PII})
 	if err != nil {
@@ -80,7 +81,7 @@ func (o *observation) options(cfg *Config) *telemetry.Options {
 		env = os.LookupEnv
 	}
 	out := &telemetry.Options{Metrics: t.MetricsEnabled, Interval: t.ExportInterval.Std(), Endpoint: t.OTLPEndpoint, Headers: map[string]string{},
-		File: t.File, Service: t.ServiceName, Version: Version(), Profile: o.of, Load: o.load, Gauges: telemetry.ProcessGauges}
+		File: t.File, Rotate: o.rotation(), Service: t.ServiceName, Version: Version(), Profile: o.of, Load: o.load, Gauges: o.gauges}
 	if out.Endpoint == "" {
 		if endpoint, ok := env("OTEL_EXPORTER_OTLP_ENDPOINT"); ok {
 			out.Endpoint = endpoint
@@ -108,6 +109,15 @@ func (o *observation) of(name string) telemetry.Profile {
 	}
 	t := &o.settings.Telemetry
 	return telemetry.Profile{Trace: t.TraceEnabled, Metrics: true, Sampling: t.SamplingRate, Log: o.log, Bare: o.settings.Log.PayloadPolicy == string(logs.Hashes)}
+}
+
+// gauges are those of the runtime, once there is one.
+func (o *observation) gauges() []telemetry.Gauge {
+	out := telemetry.ProcessGauges()
+	if rt := o.runtime.Load(); rt != nil {
+		out = append(out, rt.gauges()...)
+	}
+	return out
 }
 
 func (o *observation) load(ctx context.Context) (engine.Load, error) {
@@ -197,7 +207,7 @@ func (o *observation) handler(to []string, level slog.Level, opts logs.Options) 
 			f := o.files[path]
 			if f == nil {
 				var err error
-				if f, err = logs.OpenFile(path); err != nil {
+				if f, err = logs.OpenFile(path, o.rotation()); err != nil {
 					return nil, observeError("log_destinations", err)
 				}
 				o.files[path] = f

@@ -143,6 +143,7 @@ func (h *house) do(tenant, method, path, body, idempotency string) (int, string)
 
 var (
 	stampRE = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	keyRE   = regexp.MustCompile(`key:[a-z0-9]{16}`)
 	spanRE  = regexp.MustCompile(`,?"(duration_ms|run_time_seconds|last_seq|seq|created|timestamp)":[0-9.]+`)
 	// The scripted model makes ids of what it is asked.
 	hashRE   = regexp.MustCompile(`(call|resp)_[0-9a-f]{16}`)
@@ -164,7 +165,7 @@ func (h *house) both(status int, method, path, body, idempotency string) string 
 		if other := []string{"apex", "acme"}[i]; strings.Contains(text, other) {
 			h.t.Errorf("%s: %s %s tells of %s: %s", tenant, method, path, other, text)
 		}
-		text = stampRE.ReplaceAllString(strings.ReplaceAll(text, tenant, "TENANT"), "NOW")
+		text = keyRE.ReplaceAllString(stampRE.ReplaceAllString(strings.ReplaceAll(text, tenant, "TENANT"), "NOW"), "key:KEY")
 		text = hashRE.ReplaceAllString(text, "$1")
 		answers = append(answers, cursorRE.ReplaceAllString(spanRE.ReplaceAllString(text, ""), `"cursor":"C"`))
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,12 +48,16 @@ func TestTypesAreTheServers(t *testing.T) {
 		return prefix + t.String()
 	}
 	for theirs, ours := range same {
-		if theirs.NumField() != ours.NumField() {
-			t.Errorf("%s has %d fields, %s has %d", theirs, theirs.NumField(), ours, ours.NumField())
+		fields := reflect.VisibleFields(theirs)
+		fields = slices.DeleteFunc(fields, func(f reflect.StructField) bool {
+			return f.Tag.Get("json") == "-" && theirs == reflect.TypeFor[engine.Run]()
+		})
+		if len(fields) != ours.NumField() {
+			t.Errorf("%s has %d fields, %s has %d", theirs, len(fields), ours, ours.NumField())
 			continue
 		}
-		for i := range theirs.NumField() {
-			a, b := theirs.Field(i), ours.Field(i)
+		for i, a := range fields {
+			b := ours.Field(i)
 			if a.Name != b.Name || a.Tag != b.Tag || name(a.Type) != name(b.Type) {
 				t.Errorf("%s.%s %s %s is %s %s %s here", theirs, a.Name, a.Type, a.Tag, b.Name, b.Type, b.Tag)
 			}

@@ -19,18 +19,20 @@ const (
 
 // Run is a run. Times are RFC 3339 in UTC with milliseconds, "" if not yet.
 type Run struct {
-	ID             string        `json:"run_id"`
-	SessionID      string        `json:"session_id"`
-	RootID         string        `json:"root_run_id"`
-	ParentID       string        `json:"parent_run_id,omitempty"`
-	Profile        string        `json:"profile"`
-	ProfileVersion string        `json:"profile_version,omitempty"`
-	Mode           string        `json:"mode"`
-	Status         string        `json:"status"`
-	StopReason     string        `json:"stop_reason,omitempty"`
-	Output         string        `json:"output,omitempty"` // lists leave it out
-	Steps          int           `json:"steps"`
-	Usage          message.Usage `json:"usage"`
+	ID             string `json:"run_id"`
+	SessionID      string `json:"session_id"`
+	RootID         string `json:"root_run_id"`
+	ParentID       string `json:"parent_run_id,omitempty"`
+	Profile        string `json:"profile"`
+	ProfileVersion string `json:"profile_version,omitempty"`
+	Mode           string `json:"mode"`
+	// User is who the run is for; "key:" and a key's id if the client named nobody.
+	User       string        `json:"user,omitempty"`
+	Status     string        `json:"status"`
+	StopReason string        `json:"stop_reason,omitempty"`
+	Output     string        `json:"output,omitempty"` // lists leave it out
+	Steps      int           `json:"steps"`
+	Usage      message.Usage `json:"usage"`
 	// Budget is there if the request gave one; lists leave it out.
 	Budget *RunBudget `json:"budget,omitempty"`
 	// Interrupts are the open ones; lists leave them out.
@@ -140,6 +142,8 @@ type StartRequest struct {
 	Budget     *Budget           `json:"budget,omitempty"`
 	// Metadata is a JSON object that comes back with the run.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// User is who the run is for, as the caller knows them.
+	User string `json:"user,omitempty"`
 	// IdempotencyKey makes a repetition return the first run.
 	IdempotencyKey string `json:"-"`
 }

@@ -49,6 +49,9 @@ type Spec struct {
 	// Approval says whether a person must agree: "" (the profile decides),
 	// "always", or "conditional" (see Conditions).
 	Approval string
+	// ApprovalBy is the rule that made it "always", for people; empty: one that
+	// names the tool.
+	ApprovalBy string
 	// Conditions are regular expressions over the arguments' JSON; a match
 	// makes approval necessary.
 	Conditions []string

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -63,6 +66,7 @@ func (a *app) serve(ctx context.Context, addr, demo string, keyless bool) error 
 	if keyless {
 		open = rt.KeylessServer
 	}
+	defer a.reopening(rt, log)()
 	srv, err := open()
 	if err != nil {
 		return err
@@ -83,6 +87,30 @@ func (a *app) serve(ctx context.Context, addr, demo string, keyless bool) error 
 	return srv.Serve(ctx, addr)
 }
 
+// reopening has log files opened again at SIGHUP, which programs send that move them
+// away. Without log files the signal means what it means to every program. The
+// function that it returns ends that.
+func (a *app) reopening(rt *agentd.Runtime, log *slog.Logger) (end func()) {
+	if rt.LogFiles() == 0 {
+		return func() {}
+	}
+	hup, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(hup, syscall.SIGHUP)
+	go func() {
+		defer close(done)
+		for range hup {
+			if err := rt.ReopenLogs(); err != nil {
+				log.Error("a log file can not be opened again", "error", err)
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(hup)
+		close(hup)
+		<-done
+	}
+}
+
 // demonstrate runs the demo agent once, visibly, and says what to try next.
 func (a *app) demonstrate(ctx context.Context, rt *agentd.Runtime, base, data, directive string) {
 	a.sayScripted()
@@ -100,14 +128,19 @@ func (a *app) demonstrate(ctx context.Context, rt *agentd.Runtime, base, data, d
 	if ctx.Err() != nil {
 		return
 	}
+	auth := ""
+	if required, err := rt.KeysRequired(ctx); err == nil && required {
+		auth = ` -H "Authorization: Bearer $` + keyVariable + `"`
+		fmt.Fprintf(a.Err, "\nThis server asks for API keys: export %s=KEY first (agentd keys create makes one).\n", keyVariable)
+	}
 	fmt.Fprintf(a.Err, `
 The run is stored; the server stays up. Try next:
 
-  curl -s %[1]s/runs/%[2]s
-  curl -sN %[1]s/runs -H 'Content-Type: application/json' -d '{"profile":"demo","input":"Have a look around"}'
-  curl -sN %[1]s/v1/chat/completions -H 'Content-Type: application/json' \
+  curl -s%[3]s %[1]s/runs/%[2]s
+  curl -sN%[3]s %[1]s/runs -H 'Content-Type: application/json' -d '{"profile":"demo","input":"Have a look around"}'
+  curl -sN%[3]s %[1]s/v1/chat/completions -H 'Content-Type: application/json' \
     -d '{"model":"demo","stream":true,"messages":[{"role":"user","content":"Have a look around"}]}'
 
 Ctrl-C stops it.
-`, base, r.ID)
+`, base, r.ID, auth)
 }

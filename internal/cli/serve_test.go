@@ -187,3 +187,41 @@ func TestSim(t *testing.T) {
 	}
 	b.run("sim", "--script", path).exits(2).complains("turnz")
 }
+
+// With keys, the lines to try next have one, and work as they are written.
+func TestServeDemoWithKeys(t *testing.T) {
+	b := newBench(t)
+	made := b.run("keys", "create", "--data", b.data, "--json").exits(0)
+	secret := regexp.MustCompile(`"key":"([^"]+)"`).FindStringSubmatch(made.out)
+	if secret == nil {
+		t.Fatalf("no key in %s", made.out)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	said, status := "", 0
+	stderr := after("Ctrl-C stops it", func(all string) {
+		defer cancel()
+		said = all
+		m := regexp.MustCompile(`curl -s -H "Authorization: Bearer \$AGENTD_API_KEY" (http://\S+/runs/run_\w+)`).FindStringSubmatch(all)
+		if m == nil {
+			return
+		}
+		req, err := http.NewRequestWithContext(t.Context(), "GET", m[1], nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		req.Header.Set("Authorization", "Bearer "+secret[1])
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer resp.Body.Close()
+		status = resp.StatusCode
+	})
+	b.runIn(ctx, &buffer{other: stderr}, "serve", "--addr", "127.0.0.1:0", "--data", b.data, "--demo", "Have a look").exits(0)
+	if status != 200 || !strings.Contains(said, "export AGENTD_API_KEY=") || strings.Count(said, "$AGENTD_API_KEY") != 3 || strings.Contains(said, secret[1]) {
+		t.Errorf("%d: %s", status, said)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"agentd/event"
+	"agentd/internal/rate"
 	"agentd/message"
 )
 
@@ -60,6 +61,11 @@ type StartRequest struct {
 	Metadata   json.RawMessage
 	// Overrides narrow the profile for this run.
 	Overrides Overrides
+	// User is the end user that the client names, for limits and sums; at most 256
+	// bytes. Caller is the user where none is named: see [CallerOf]. It is no part of
+	// the request, which another key may repeat.
+	User   string `json:",omitempty"`
+	Caller string `json:"-"`
 	// IdempotencyKey makes a repetition return the first run. A different
 	// request under the same key is a conflict.
 	IdempotencyKey string
@@ -110,6 +116,7 @@ type Run struct {
 	Profile        string           `json:"profile"`
 	ProfileVersion string           `json:"profile_version,omitempty"`
 	Mode           string           `json:"mode"`
+	User           string           `json:"user,omitempty"` // who the run is for: as the client named them, or "key:" and the API key's id
 	Status         string           `json:"status"`
 	StopReason     string           `json:"stop_reason,omitempty"`
 	Output         string           `json:"output,omitempty"`
@@ -125,6 +132,8 @@ type Run struct {
 	StartedAt      string           `json:"started_at,omitempty"`
 	EndedAt        string           `json:"ended_at,omitempty"`
 	LastSeq        int64            `json:"last_seq"`
+	// Rates is how far the user's limits are used up, of a run that was just started.
+	Rates *rate.Status `json:"-"`
 }
 
 // InterruptView is an interrupt as clients see it.

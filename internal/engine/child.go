@@ -150,7 +150,7 @@ func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Ru
 	for _, in := range tx.Inputs {
 		in.RunID = eff.Child
 	}
-	row.ID, row.ParentID, row.ParentCall = eff.Child, parent.ID, eff.CallID
+	row.ID, row.ParentID, row.ParentCall, row.User = eff.Child, parent.ID, eff.CallID, parent.User
 	row.RootID = parent.RootID
 	if row.RootID == "" {
 		row.RootID = parent.ID

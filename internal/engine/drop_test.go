@@ -34,7 +34,7 @@ func (h *harness) sessions(ephemeral bool) string {
 
 func (h *harness) calls() (n int64) {
 	h.t.Helper()
-	views, err := h.engine.Usage(context.Background(), store.DefaultTenant, 0, 0, "")
+	views, err := h.engine.Usage(context.Background(), store.DefaultTenant, 0, 0, "", "")
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"agentd/fault"
 	"agentd/internal/policy"
 	"agentd/internal/prompt"
+	"agentd/internal/rate"
 	"agentd/internal/run"
 	"agentd/internal/store"
 	"agentd/message"
@@ -73,6 +74,8 @@ type Agent struct {
 	ModelTotal time.Duration
 	// Routing is how runs choose among Models: one of the strategies of [run.Order].
 	Routing string
+	// Rates bound what is used in a minute.
+	Rates RateLimits
 	// ToolTimeout bounds calls of tools without a timeout of their own.
 	ToolTimeout time.Duration
 	// IgnoreIdempotencyKeys makes every request a run of its own.
@@ -210,7 +213,9 @@ type Engine struct {
 	workers  workers
 	// speed is how fast models answered lately.
 	speed latencies
-	page  int // replayPage, or less in tests
+	// meters count what users and tenants use.
+	meters *rate.Meters
+	page   int // replayPage, or less in tests
 	// broken is why the store does not take commits, or nil.
 	broken atomic.Pointer[error]
 }
@@ -254,9 +259,11 @@ func New(cfg Config) (*Engine, error) {
 		cfg.AbandonAfter = time.Second
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, page: replayPage, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
+	e := &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, page: replayPage, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
 		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{},
-		later: map[Ref]*time.Timer{}, expiries: map[expiry]*time.Timer{}, deciding: map[Ref]bool{}}, nil
+		later: map[Ref]*time.Timer{}, expiries: map[expiry]*time.Timer{}, deciding: map[Ref]bool{}}
+	e.meters = rate.New(cfg.Now, e.used)
+	return e, nil
 }
 
 // Recover goes on with every run that was under way when the last engine ended,

@@ -156,14 +156,22 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	})
 	ctx, cancel, settle := d.effect("model")
 	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
-	watched := d.watchModel(eff, &m)
+	watched, pace := d.watchModel(eff, &m), d.pace()
 	return func() {
 		a := d.attempt(settle)
-		if watched.began(d.e, req); watched != nil {
-			a.seen = func(in run.Input) { watched.ended(d.e, in) }
-		}
 		d.e.workers.run(func() {
 			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched}
+			if err := pace.wait(ctx, eff.Step, req); err != nil {
+				a.end(g.failed(ctx, req, err, nil))
+				return
+			}
+			watched.began(d.e, req)
+			a.seen = func(in run.Input) {
+				pace.settle(in)
+				if watched != nil {
+					watched.ended(d.e, in)
+				}
+			}
 			// From here on, because an application's TransformContext may not listen either.
 			stop := a.abandonAfter(ctx, func() run.Input {
 				return g.failed(ctx, req, &model.Error{Class: model.ClassCancelled, Provider: m.Name, Message: "the call did not end and was abandoned"}, nil)

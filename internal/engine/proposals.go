@@ -167,7 +167,11 @@ func (e *Engine) decide(ctx context.Context, req *DecideRequest, one func(*store
 }
 
 func unclear(p *store.Proposal) error {
-	return &fault.Error{Kind: fault.Conflict, Field: "uncertain", Err: fmt.Errorf("agentd ended while proposal %s (%s) was applied: it may have happened", p.ID, p.Name),
+	why := "agentd ended while proposal %s (%s) was applied"
+	if p.Result != "" {
+		why = "proposal %s (%s) was applied and did not end in time" // and what came of it was kept
+	}
+	return &fault.Error{Kind: fault.Conflict, Field: "uncertain", Err: fmt.Errorf(why+": it may have happened", p.ID, p.Name),
 		Hint: "Find out whether it happened, then apply it with uncertain: retry, or done (with its real_id)."}
 }
 
@@ -226,7 +230,13 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	if err := e.setProposal(ctx, req.Tenant, p, store.ProposalUpdate{Status: applying, By: req.By}, nil); err != nil {
 		return err
 	}
-	res := e.makeProposed(t, &spec, agent, row, req.Tenant, p, args)
+	var res tool.Result
+	known := true
+	if spec.Kind == "spawn" {
+		res = e.startProposed(ctx, req.Tenant, row, p, args)
+	} else {
+		res, known = e.makeProposed(t, &spec, agent, row, req.Tenant, p, args)
+	}
 	if e.ctx.Err() != nil {
 		// What the end of the process did to the call is no outcome of it.
 		return fault.New(fault.Unavailable, "the engine is closing: proposal "+p.ID+" may have been applied")
@@ -235,9 +245,16 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	whole := contentText(res.Content)
 	b := e.capResult(&res, p.Name)
 	u.Result = contentText(res.Content)
-	if res.IsError {
+	switch {
+	case !known && p.Effect == string(tool.Once):
+		// It stays what it is: nobody but a person can find out.
+		u.Status, u.Decided = applying, 0
+		if u.Result == "" {
+			u.Result = "It did not end in time."
+		}
+	case res.IsError:
 		u.Status = failed
-	} else {
+	default:
 		u.Real = madeID(whole)
 	}
 	err = e.setProposal(ctx, req.Tenant, p, u, func(tx *store.Tx) {
@@ -245,7 +262,9 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 			tx.Blobs, tx.BlobUses = append(tx.Blobs, b), append(tx.BlobUses, store.BlobUse{SessionID: row.SessionID, BlobID: b.ID})
 		}
 	})
-	if err == nil && res.IsError {
+	if err == nil && u.Status == applying {
+		err = unclear(p)
+	} else if err == nil && res.IsError {
 		err = &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s failed, and those after it were not applied: %s", p.ID, agent.Redact.text(p.Name, u.Result)),
 			Hint: "Apply again to try it again, or discard it first."}
 	}
@@ -253,8 +272,9 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 }
 
 // makeProposed makes the call. The person who asked for it may go; the end of the
-// engine ends it.
-func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *store.Run, tenant string, p *store.Proposal, args json.RawMessage) tool.Result {
+// engine ends it. known is whether the result says what became of it: one that did
+// not end in time, or gave up because of that, may have happened.
+func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *store.Run, tenant string, p *store.Proposal, args json.RawMessage) (res tool.Result, known bool) {
 	timeout := spec.Timeout
 	if timeout <= 0 {
 		timeout = agent.ToolTimeout
@@ -268,9 +288,7 @@ func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *s
 	call := tool.Call{ID: p.CallID, Name: p.Name, Args: args, Key: p.Key, Tenant: tenant, RunID: p.RunID, SessionID: row.SessionID,
 		Progress: func(tool.Progress) {}}
 	done := make(chan tool.Result, 1)
-	e.wg.Add(1)
-	go func() {
-		defer e.wg.Done()
+	go func() { // an abandoned one may go on for ever, and nobody waits for it
 		defer func() {
 			if r := recover(); r != nil {
 				done <- tool.ErrorResult(fmt.Sprintf("%s panicked: %v", p.Name, r))
@@ -284,14 +302,14 @@ func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *s
 	}()
 	select {
 	case res := <-done:
-		return res
+		return res, ctx.Err() == nil || !res.IsError
 	case <-ctx.Done():
 	}
 	select {
 	case res := <-done:
-		return res
+		return res, !res.IsError
 	case <-time.After(e.cfg.AbandonAfter):
-		return tool.ErrorResult(p.Name + " did not end in time; it may still happen.")
+		return tool.ErrorResult(p.Name + " did not end in time; it may still happen."), false
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"agentd/fault"
 	"agentd/message"
@@ -249,5 +251,77 @@ func TestAProposalWhoseToolIsGone(t *testing.T) {
 				t.Errorf("proposals: %s", got)
 			}
 		})
+	}
+}
+
+// TestAProposalThatDoesNotEndInTime: nobody knows whether a once call happened that
+// was abandoned, or gave up at its timeout. A person says so, before and after a
+// restart; other calls are simply made again.
+func TestAProposalThatDoesNotEndInTime(t *testing.T) {
+	for _, effect := range []tool.Effect{tool.Once, tool.Idempotent} {
+		for _, gives := range []bool{false, true} {
+			for _, word := range []string{"retry", "done"} {
+				t.Run(fmt.Sprintf("%s gives up %v, %s", effect, gives, word), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						h, made := proposing(t, effect)
+						r := h.autonomous()
+						hangs, let := true, make(chan struct{})
+						tools, err := tool.NewSet(asking(toolFunc{tool.Spec{Name: "create", Effect: effect}, func(ctx context.Context, c tool.Call) (tool.Result, error) {
+							made.add(c.ID)
+							switch {
+							case hangs && gives:
+								<-ctx.Done()
+								return tool.Result{}, ctx.Err()
+							case hangs:
+								<-let
+							}
+							return tool.TextResult("made-" + c.ID), nil
+						}}))
+						if err != nil {
+							t.Fatal(err)
+						}
+						defer close(let)
+						h.agents["test"].Tools, h.agents["test"].ToolTimeout = tools, time.Second
+						if _, err := h.engine.Apply(t.Context(), decision(r)); fault.KindOf(err) != fault.Conflict {
+							t.Fatalf("apply: %v", err)
+						}
+						hangs = false
+						req := decision(r)
+						if effect == tool.Once {
+							for range 2 {
+								_, err := h.engine.Apply(t.Context(), req)
+								if fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "did not end in time: it may have happened") || made.n["a"] != 1 {
+									t.Fatalf("apply again: %v, made %v", err, made.n)
+								}
+								if _, err := h.engine.Discard(t.Context(), req); fault.KindOf(err) != fault.Conflict {
+									t.Errorf("discard: %v", err)
+								}
+								if got := h.proposals(r); got != "p1 applying , p2 proposed " {
+									t.Errorf("proposals: %s", got)
+								}
+								h.engine.Close()
+								h.start()
+							}
+							req.Uncertain = word
+							if word == "done" {
+								req.RealID = "made-a"
+							}
+						}
+						if _, err := h.engine.Apply(t.Context(), req); err != nil {
+							t.Fatal(err)
+						}
+						want := 2
+						if effect == tool.Once && word == "done" {
+							want = 1
+						}
+						if got := h.proposals(r); got != `p1 applied "made-a", p2 applied "made-b"` || made.n["a"] != want || made.n["b"] != 1 {
+							t.Errorf("proposals: %s, made %v", got, made.n)
+						}
+						h.engine.Close()
+						h.store.Close()
+					})
+				})
+			}
+		}
 	}
 }

@@ -40,7 +40,7 @@ func (d *driver) charge(tx *store.Tx, provider, model string, u *message.Usage, 
 	if u == nil {
 		return
 	}
-	tx.Usage = append(tx.Usage, &store.Usage{RunID: d.ref.ID, SessionID: d.row.SessionID, Provider: provider, Model: model, Time: now,
+	tx.Usage = append(tx.Usage, &store.Usage{RunID: d.ref.ID, SessionID: d.row.SessionID, User: d.row.User, Provider: provider, Model: model, Time: now,
 		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Cost: int64(u.Cost.Total)})
 }
 

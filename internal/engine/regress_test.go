@@ -407,7 +407,7 @@ func TestUsageOfFailedCallsCounts(t *testing.T) {
 		return say("x")
 	})
 	r := h.wait(h.run("x"))
-	sums, err := h.engine.Usage(context.Background(), store.DefaultTenant, 0, 0, "")
+	sums, err := h.engine.Usage(context.Background(), store.DefaultTenant, 0, 0, "", "")
 	if err != nil || len(sums) != 1 || sums[0].Calls != 3 || sums[0].Input != 2010 || r.Usage.TotalTokens != 4015 {
 		t.Errorf("usage %+v, %+v, %v", r.Usage, sums, err)
 	}

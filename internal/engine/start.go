@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 
 	"agentd/fault"
 	"agentd/internal/prompt"
+	"agentd/internal/rate"
 	"agentd/internal/run"
 	"agentd/internal/session"
 	"agentd/internal/store"
@@ -64,10 +63,29 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	ses := Ref{req.Tenant, row.SessionID}
+	ses, begun := Ref{req.Tenant, row.SessionID}, false
+	var permit *rate.Permit
+	defer func() {
+		if !begun {
+			permit.Cancel()
+		}
+	}()
+	// A request that is refused must not have cancelled anything, and one that
+	// starts no run is not counted.
+	cancels := req.WhenBusy == Interrupt || req.WhenBusy == Rollback
+	if cancels {
+		if permit, err = e.admit(ctx, &req, agent); err != nil {
+			return nil, err
+		}
+	}
 	if req.SessionID != "" {
 		if r, err := e.whenBusy(ctx, &req, ses); r != nil || err != nil {
 			return r, err
+		}
+	}
+	if !cancels {
+		if permit, err = e.admit(ctx, &req, agent); err != nil {
+			return nil, err
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -85,6 +103,7 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		e.leave(ses, row.ID)
 		return e.startFailed(ctx, req.Tenant, err)
 	}
+	begun = true
 	if e.confirm(ses, row.ID) {
 		var f *fresh
 		if len(tx.NewSessions) > 0 {
@@ -92,26 +111,11 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		}
 		e.driveFresh(Ref{req.Tenant, row.ID}, f)
 	}
-	return e.view(context.WithoutCancel(ctx), req.Tenant, row)
-}
-
-// repetition finds the run that an earlier request under the same key started.
-func (e *Engine) repetition(ctx context.Context, req *StartRequest) (*Run, error) {
-	if req.IdempotencyKey == "" {
-		return nil, nil
+	r, err := e.view(context.WithoutCancel(ctx), req.Tenant, row)
+	if err == nil && permit != nil {
+		r.Rates = &permit.Status
 	}
-	if req.WhenBusy == Steer {
-		return nil, &fault.Error{Kind: fault.Invalid, Field: "Idempotency-Key", Err: errors.New("it can not be used with when_busy: steer"),
-			Hint: "A message that steers a run does not start one; send it without the key."}
-	}
-	rows, _, err := e.store.Runs(ctx, req.Tenant, store.RunFilter{IdempotencyKey: req.IdempotencyKey, Limit: 1})
-	if err != nil {
-		return nil, internal("engine.Start", err)
-	}
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	return e.startFailed(ctx, req.Tenant, &store.ExistsError{RunID: rows[0].ID, SameRequest: rows[0].RequestHash == req.hash()})
+	return r, err
 }
 
 func busy(runID string) error {
@@ -145,6 +149,9 @@ func (req *StartRequest) validate() error {
 			return bad(fmt.Sprintf("input[%d]", i), "%w", err)
 		}
 	}
+	if err := checkUser(req.User); err != nil {
+		return err
+	}
 	if err := checkImages("input", req.Input); err != nil {
 		return err
 	}
@@ -172,7 +179,7 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 	id := e.cfg.NewID()
 	tx := &store.Tx{Tenant: req.Tenant}
 	sp := spec{EntryBase: id, Overrides: req.Overrides, Page: req.Page, References: req.References}
-	row := &store.Run{ID: "run_" + id, SessionID: req.SessionID, Profile: agent.Profile, Version: agent.Version, Mode: req.Mode,
+	row := &store.Run{ID: "run_" + id, SessionID: req.SessionID, Profile: agent.Profile, Version: agent.Version, Mode: req.Mode, User: req.user(),
 		IdempotencyKey: req.IdempotencyKey, RequestHash: req.hash(), Metadata: req.Metadata, Created: now,
 		RunUpdate: store.RunUpdate{Status: string(run.Queued)}}
 	if req.SessionID == "" {
@@ -224,41 +231,6 @@ func (e *Engine) history(tx *store.Tx, ses *store.Session, msgs []message.Messag
 		tx.Entries = append(tx.Entries, &store.Entry{SessionID: ses.ID, ID: id, Parent: ses.Leaf, Kind: session.KindMessage, Created: now, Body: body})
 		ses.Leaf = id
 	}
-}
-
-// hash tells an honest repetition of a request from another one.
-func (req *StartRequest) hash() string {
-	c := *req
-	c.IdempotencyKey = ""
-	raw, err := json.Marshal(c)
-	if err != nil {
-		return ""
-	}
-	return requestHash(raw)
-}
-
-func requestHash(raw []byte) string {
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:16])
-}
-
-// keyTaken is the error of another request under a used key, which did something.
-func keyTaken(did string) error {
-	return &fault.Error{Kind: fault.Conflict, Field: "Idempotency-Key", Err: errors.New("the key was used for another request, which " + did),
-		Hint: "Use a new key for a new request."}
-}
-
-func (e *Engine) startFailed(ctx context.Context, tenant string, err error) (*Run, error) {
-	var exists *store.ExistsError
-	switch {
-	case errors.As(err, &exists) && exists.SameRequest:
-		return e.Get(ctx, Ref{tenant, exists.RunID})
-	case errors.As(err, &exists):
-		return nil, keyTaken("started run " + exists.RunID)
-	case errors.Is(err, store.ErrNotFound):
-		return nil, &fault.Error{Kind: fault.NotFound, Field: "session_id", Err: errors.New("the session was deleted meanwhile"), Hint: "Start without session_id for a new one."}
-	}
-	return nil, internal("engine.Start", err)
 }
 
 // Steer gives a running run a message, which the model gets after the tools under way.

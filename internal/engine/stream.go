@@ -101,10 +101,10 @@ func (s *stream) publishLive(ev event.Event) {
 	s.send(ev)
 }
 
-// dropLive forgets the deltas of a reply that failed.
+// dropLive forgets the deltas of a reply that failed. Why it had to wait stays true.
 func (s *stream) dropLive() {
 	s.mu.Lock()
-	s.live = s.live[:0]
+	s.live = slices.DeleteFunc(s.live, func(l liveEvent) bool { return l.Type != event.CheckpointInfo })
 	s.mu.Unlock()
 }
 

@@ -75,7 +75,7 @@ func (e *Engine) List(ctx context.Context, tenant string, f RunFilter) ([]*Run, 
 // summary is what the run's row alone tells.
 func summary(row *store.Run) *Run {
 	r := &Run{ID: row.ID, SessionID: row.SessionID, RootID: row.RootID, ParentID: row.ParentID, Profile: row.Profile,
-		ProfileVersion: row.Version, Mode: row.Mode, Status: row.Status, StopReason: row.StopReason, Steps: row.Steps,
+		ProfileVersion: row.Version, Mode: row.Mode, User: row.User, Status: row.Status, StopReason: row.StopReason, Steps: row.Steps,
 		Metadata: row.Metadata, CreatedAt: timestamp(row.Created), StartedAt: timestamp(row.Started), EndedAt: timestamp(row.Ended), LastSeq: row.Seq}
 	if r.RootID == "" {
 		r.RootID = row.ID
@@ -272,9 +272,9 @@ func entryView(row *store.Entry) *EntryView {
 }
 
 // Usage sums what model calls used and cost, by model. From and to are Unix
-// milliseconds, to exclusive; 0 means open. An empty session means all.
-func (e *Engine) Usage(ctx context.Context, tenant string, from, to int64, ses string) ([]UsageView, error) {
-	rows, err := e.store.Usage(ctx, tenant, store.UsageFilter{SessionID: ses, From: from, To: to})
+// milliseconds, to exclusive; 0 means open. An empty session, or user, means all.
+func (e *Engine) Usage(ctx context.Context, tenant string, from, to int64, ses, user string) ([]UsageView, error) {
+	rows, err := e.store.Usage(ctx, tenant, store.UsageFilter{SessionID: ses, User: user, From: from, To: to})
 	if err != nil {
 		return nil, internal("engine.Usage", err)
 	}

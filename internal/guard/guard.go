@@ -64,18 +64,39 @@ func (e *OpenError) Error() string {
 type Guards struct {
 	mu        sync.Mutex
 	breakers  map[breakerKey]circuitbreaker.CircuitBreaker[any]
-	bulkheads map[bulkheadKey]bulkhead.Bulkhead[any]
+	bulkheads map[bulkheadKey]*seats
+}
+
+// Thing is what is guarded.
+type Thing struct {
+	// Kind is provider, server or tool.
+	Kind, Name string
+	// Server is that of an MCP tool: another server may have one of its name.
+	Server string
+}
+
+// String is for people.
+func (t Thing) String() string {
+	s := t.Kind
+	if t.Kind == "server" {
+		s = "MCP server"
+	}
+	s += fmt.Sprintf(" %q", t.Name)
+	if t.Server != "" {
+		s += fmt.Sprintf(" of MCP server %q", t.Server)
+	}
+	return s
 }
 
 type breakerKey struct {
-	what string
+	what Thing
 	// tenant is whose breaker it is, "" for everybody's.
 	tenant string
 	Breaker
 }
 
 type bulkheadKey struct {
-	what  string
+	what  Thing
 	limit int
 }
 
@@ -94,7 +115,7 @@ type gate struct {
 	cb circuitbreaker.CircuitBreaker[any]
 }
 
-func (g *Guards) gate(what, tenant string, b Breaker) *gate {
+func (g *Guards) gate(what Thing, tenant string, b Breaker) *gate {
 	if b.Failures <= 0 {
 		return nil
 	}
@@ -115,7 +136,7 @@ func (g *Guards) gate(what, tenant string, b Breaker) *gate {
 	return &gate{key, cb}
 }
 
-func (g *Guards) bulkhead(what string, limit int) bulkhead.Bulkhead[any] {
+func (g *Guards) bulkhead(what Thing, limit int) *seats {
 	if limit <= 0 {
 		return nil
 	}
@@ -125,9 +146,9 @@ func (g *Guards) bulkhead(what string, limit int) bulkhead.Bulkhead[any] {
 	b := g.bulkheads[key]
 	if b == nil {
 		if g.bulkheads == nil {
-			g.bulkheads = map[bulkheadKey]bulkhead.Bulkhead[any]{}
+			g.bulkheads = map[bulkheadKey]*seats{}
 		}
-		b = bulkhead.New[any](uint(limit))
+		b = &seats{places: bulkhead.New[any](uint(limit))}
 		g.bulkheads[key] = b
 	}
 	return b
@@ -155,7 +176,7 @@ func (t *gate) open() *OpenError {
 		// Somebody else is trying it just now.
 		left = min(t.Cooldown, time.Second)
 	}
-	return &OpenError{What: t.what, Failures: t.Failures, For: left}
+	return &OpenError{What: t.what.String(), Failures: t.Failures, For: left}
 }
 
 func (t *gate) leave(o outcome) {

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -337,5 +338,60 @@ func TestWaitingIsTold(t *testing.T) {
 		if told != [2]string{"", "waiting admitted "} {
 			t.Errorf("told %q", told)
 		}
+	})
+}
+
+// What people see of breakers and bulkheads.
+func TestStates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Guards
+		if s := g.States(); s != nil {
+			t.Errorf("%+v", s)
+		}
+		fail, open := overloaded(), make(chan struct{})
+		inner := providerFunc(func(ctx context.Context) error {
+			if ctx.Value(t) != nil {
+				<-open
+			}
+			return fail
+		})
+		p := g.Provider("x", inner, Breaker{Failures: 1, Cooldown: time.Minute}, 1)
+		g.Tool(toolFunc{tool.Spec{Name: "a", Source: "mcp:files"}, nil}, Breaker{Failures: 2}, Breaker{Failures: 3})
+		see := func(want string) {
+			t.Helper()
+			var s []string
+			for _, st := range g.States() {
+				if st.Limit > 0 {
+					s = append(s, fmt.Sprintf("%s: %d used, %d waiting of %d", st.Thing, st.Used, st.Waiting, st.Limit))
+				} else {
+					s = append(s, fmt.Sprintf("%s: %s (%d)", st.Thing, st.Circuit, st.Breaker.Failures))
+				}
+			}
+			if got := strings.Join(s, "; "); got != want {
+				t.Errorf("states: %s\nwant: %s", got, want)
+			}
+		}
+		const rest = `; MCP server "files": closed (3)`
+		see(`provider "x": closed (1); provider "x": 0 used, 0 waiting of 1` + rest)
+		held := context.WithValue(t.Context(), t, true)
+		done := make(chan error, 2)
+		go func() { done <- generate(held, p) }()
+		synctest.Wait()
+		impatient, cancel := context.WithCancel(t.Context())
+		go func() { done <- generate(impatient, p) }()
+		synctest.Wait()
+		see(`provider "x": closed (1); provider "x": 1 used, 1 waiting of 1` + rest)
+		cancel()
+		<-done
+		close(open)
+		<-done
+		see(`provider "x": open (1); provider "x": 0 used, 0 waiting of 1` + rest)
+		<-time.After(time.Minute)
+		see(`provider "x": half_open (1); provider "x": 0 used, 0 waiting of 1` + rest)
+		fail = nil
+		if err := generate(t.Context(), p); err != nil {
+			t.Error(err)
+		}
+		see(`provider "x": closed (1); provider "x": 0 used, 0 waiting of 1` + rest)
 	})
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/failsafe-go/failsafe-go/bulkhead"
-
 	"agentd/message"
 	"agentd/model"
 )
@@ -15,7 +13,7 @@ import (
 // for as long as their callers do. Calls of an open breaker fail at once with an
 // error of class circuit_open that says when to try again.
 func (g *Guards) Provider(name string, inner model.Provider, b Breaker, limit int) model.Provider {
-	what := fmt.Sprintf("provider %q", name)
+	what := Thing{Kind: "provider", Name: name}
 	p := &provider{name: name, inner: inner, gate: g.gate(what, "", b), seats: g.bulkhead(what, limit)}
 	if p.gate == nil && p.seats == nil {
 		return inner
@@ -27,7 +25,7 @@ type provider struct {
 	name  string
 	inner model.Provider
 	gate  *gate
-	seats bulkhead.Bulkhead[any]
+	seats *seats
 }
 
 // Generate implements model.Provider.
@@ -39,7 +37,7 @@ func (p *provider) Generate(ctx context.Context, req *model.Request, emit func(m
 		if err := p.seat(ctx, emit); err != nil {
 			return nil, model.AsError(ctx, p.name, req.Model, fmt.Errorf("the call waited for a free place (concurrency_limit): %w", err))
 		}
-		defer p.seats.ReleasePermit()
+		defer p.seats.leave()
 	}
 	if e := p.gate.enter(); e != nil {
 		return nil, p.refused(req, e)
@@ -54,7 +52,7 @@ func (p *provider) Generate(ctx context.Context, req *model.Request, emit func(m
 // seat waits for a free place, and says so: who waits for the model to say something
 // must not take this for its silence.
 func (p *provider) seat(ctx context.Context, emit func(model.StreamEvent)) error {
-	if p.seats.TryAcquirePermit() {
+	if p.seats.try() {
 		return nil
 	}
 	tell := func(t model.StreamType) {
@@ -63,7 +61,7 @@ func (p *provider) seat(ctx context.Context, emit func(model.StreamEvent)) error
 		}
 	}
 	tell(model.StreamWaiting)
-	if err := p.seats.AcquirePermit(ctx); err != nil {
+	if err := p.seats.take(ctx); err != nil {
 		return err
 	}
 	tell(model.StreamAdmitted)

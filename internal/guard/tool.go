@@ -15,12 +15,11 @@ import (
 // result is an error. Calls of an open breaker fail at once.
 func (g *Guards) Tool(inner tool.Tool, own, server Breaker) tool.Tool {
 	spec := inner.Spec()
-	what := fmt.Sprintf("tool %q", spec.Name)
+	what := Thing{Kind: "tool", Name: spec.Name}
 	t := &guarded{inner: inner}
 	if name, ok := strings.CutPrefix(spec.Source, "mcp:"); ok {
-		at := fmt.Sprintf("MCP server %q", name)
-		t.server = g.gate(at, "", server)
-		what += " of " + at // another server may have one of this name
+		t.server = g.gate(Thing{Kind: "server", Name: name}, "", server)
+		what.Server = name
 	}
 	if own.Failures > 0 {
 		t.own = func(tenant string) *gate { return g.gate(what, tenant, own) }

@@ -13,8 +13,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"agentd/internal/redact"
@@ -161,12 +159,4 @@ func (h *handler) payload(s string) string {
 func hash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return fmt.Sprintf("sha256:%s (%d bytes)", hex.EncodeToString(sum[:8]), len(s))
-}
-
-// OpenFile opens a log file to append to, for its owner alone, and makes its folder.
-func OpenFile(path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }

@@ -93,11 +93,11 @@ func TestPayloads(t *testing.T) {
 func TestOpenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b.log")
 	for range 2 {
-		f, err := OpenFile(path)
+		f, err := OpenFile(path, FileOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.WriteString("x"); err != nil {
+		if _, err := f.Write([]byte("x")); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.Close(); err != nil {

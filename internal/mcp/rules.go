@@ -160,6 +160,12 @@ func (a *approval) apply(spec *tool.Spec, name string) {
 			continue
 		}
 		if c.args == "" {
+			if spec.Approval != "always" {
+				spec.ApprovalBy = "requires_approval.conditional names " + spec.Name
+				if c.tool == nil {
+					spec.ApprovalBy = "requires_approval.conditional asks for " + c.class + " calls"
+				}
+			}
 			spec.Approval = "always"
 		} else {
 			spec.Conditions = append(spec.Conditions, c.args)

@@ -57,7 +57,7 @@ func (r *Rules) Judge(spec *tool.Spec, args json.RawMessage, autonomous bool) Ve
 		return Verdict{Ask: true, Reason: reason}
 	case r.AutoApprove:
 		return Verdict{Reason: "auto_approve_in_daemon allows it; " + reason}
-	case r.Capture && spec.Kind == "":
+	case r.Capture && (spec.Kind == "" || spec.Kind == "spawn"):
 		return Verdict{Capture: true, Reason: "it needs a person's approval (" + reason + ") and this run is autonomous"}
 	default:
 		return Verdict{Deny: true, Reason: "it needs a person's approval (" + reason + ") and this run is autonomous"}
@@ -68,6 +68,9 @@ func (r *Rules) Judge(spec *tool.Spec, args json.RawMessage, autonomous bool) Ve
 func (r *Rules) gate(spec *tool.Spec, args json.RawMessage) string {
 	switch spec.Approval {
 	case "always":
+		if spec.ApprovalBy != "" {
+			return spec.ApprovalBy
+		}
 		return "requires_approval.always names " + spec.Name
 	case "conditional":
 		plain := tool.PlainNumbers(args)

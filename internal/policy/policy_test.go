@@ -40,6 +40,8 @@ func TestJudge(t *testing.T) {
 		{"a broken condition asks", Rules{}, broken, `{"cmd":"ls"}`, false, "ask", "conditional"},
 		{"nobody is there", Rules{}, always, `{}`, true, "deny", "autonomous"},
 		{"nobody is there, and somebody looks later", Rules{Capture: true}, always, `{}`, true, "capture", "autonomous"},
+		{"nobody is there for a subagent", Rules{Capture: true}, tool.Spec{Name: "create_subagent", Kind: "spawn", Approval: "always"}, `{}`, true, "capture", "autonomous"},
+		{"nobody is there for a tool of the client", Rules{Capture: true}, tool.Spec{Name: "pick", Kind: "client", Approval: "always"}, `{}`, true, "deny", "autonomous"},
 		{"somebody is there", Rules{Capture: true}, always, `{}`, false, "ask", "always"},
 		{"nobody is there, and that is fine", Rules{AutoApprove: true}, always, `{}`, true, "run", "auto_approve_in_daemon"},
 	} {

@@ -34,6 +34,8 @@ type HTTP struct {
 	ShutdownGrace Duration `json:"shutdown_grace" default:"10s" min:"1ms"`
 	// How long the run of a chat client with an `Idempotency-Key` goes on after its client has gone, so that a repetition can join it.
 	RejoinWindow Duration `json:"rejoin_window" default:"10s" min:"1ms"`
+	// Header in which clients name their user, such as Open WebUI with ENABLE_FORWARD_USER_INFO_HEADERS; it comes before `user` in the body. Set it only where every client is trusted to tell the truth. Empty: no header is read.
+	UserHeader string `json:"user_header,omitempty" example:"X-OpenWebUI-User-Id"`
 }
 
 // network checks what one value alone can not tell.
@@ -44,6 +46,9 @@ func (l *loader) network(d *decoder) {
 		d.fail(d.at("tls"), "tls.key", "is missing: a certificate needs its private key", "name the PEM file that holds it")
 	case s.TLS.Key != "" && s.TLS.Cert == "" && !d.wrong("tls"):
 		d.fail(d.at("tls"), "tls.cert", "is missing: a private key needs its certificate", "name the PEM file that holds it")
+	}
+	if h := s.HTTP.UserHeader; h != "" && !d.wrong("http.user_header") && !headerRE.MatchString(h) {
+		d.fail(d.at("http.user_header"), "http.user_header", "is not the name of a header", "write a name such as X-OpenWebUI-User-Id")
 	}
 	for i, host := range s.Hosts {
 		key := fmt.Sprintf("hosts[%d]", i)

@@ -7,7 +7,7 @@ import "reflect"
 // stands at its default is not reported: its absence would do the same.
 func inert() map[string]bool {
 	return map[string]bool{
-		"max_cost_usd": true, "rate_limits": true, // budgets in money and over time
+		"max_cost_usd":   true, // budgets in money
 		"memory_enabled": true, "memory_provider": true, "write_policy": true, "read_policy": true,
 		"retention_days":                    true, // long-term memory
 		"max_context_tokens":                true, // context

@@ -139,7 +139,7 @@ type Approval struct {
 	CheckpointSchema string `json:"checkpoint_schema" default:"structured" enum:"freeform,structured"`
 	// Whether autonomous runs approve by themselves. If false, `autonomous_approval` says what happens.
 	AutoApproveInDaemon bool `json:"auto_approve_in_daemon" default:"false"`
-	// What becomes of calls that need approval in autonomous runs: `capture` records them as proposals, which a person applies or discards after the run; `fail` refuses them, and the model is told so.
+	// What becomes of calls that need approval in autonomous runs: `capture` records them as proposals, which a person applies or discards after the run (a subagent becomes a run of its own then); `fail` refuses them, and the model is told so.
 	AutonomousApproval string `json:"autonomous_approval" default:"capture" enum:"capture,fail"`
 	// What becomes of approvals, questions and plans that nobody answers.
 	Interrupts Interrupts `json:"interrupts,omitzero" example:"{expire_after: 24h, on_expiry: reject}"`
@@ -187,15 +187,15 @@ type Budgets struct {
 	MaxSameFailures int `json:"max_same_failures" default:"3" min:"0"`
 	// How often in a row the same call, with the same arguments, may have the same result; for agents that watch something, raise it. 0: no limit.
 	MaxSameCalls int `json:"max_same_calls" default:"5" min:"0"`
-	// How much may be used in a time.
+	// How much may be used in a minute. A request over a limit is answered with 429 and when to try again; a run under way waits. What a user or an organisation uses with other profiles counts, too. Counted by each process for itself.
 	RateLimits RateLimits `json:"rate_limits,omitzero" example:"{per_user: {requests_per_minute: 20}}"`
 }
 
 // RateLimits limit use over time.
 type RateLimits struct {
-	// For one user.
+	// For one user: the one that the client names (`user`, or the header of `http.user_header`), else the API key. Subagents count to the user of the run that started them.
 	PerUser RateLimit `json:"per_user,omitzero"`
-	// For one organisation (tenant).
+	// For one organisation (tenant), all its users together.
 	PerOrg RateLimit `json:"per_org,omitzero"`
 }
 
@@ -203,9 +203,9 @@ type RateLimits struct {
 type RateLimit struct {
 	// Runs started in a minute.
 	RequestsPerMinute int `json:"requests_per_minute,omitempty" min:"0" example:"60"`
-	// Model tokens used in a minute.
+	// Tokens of models used in a minute, read or written, cached ones included. When they are used up, runs wait with their next model call.
 	TokensPerMinute int `json:"tokens_per_minute,omitempty" min:"0" example:"200000"`
-	// Runs that may start at once before the rate counts.
+	// Runs that may start at once; then the rate counts. Not set: as many as `requests_per_minute`.
 	Burst int `json:"burst,omitempty" min:"0" example:"5"`
 }
 

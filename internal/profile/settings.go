@@ -85,6 +85,10 @@ type Log struct {
 	RedactFields []string `json:"redact_fields,omitempty" example:"[iban, date_of_birth]"`
 	// Kinds of personal data that are masked in every line: `email`, `phone`, `credit_card`. A profile's `pii_policy` adds to it for its runs.
 	PII []string `json:"pii,omitempty" example:"[email, phone, credit_card]"`
+	// Megabytes that a log file may have, `telemetry.file` too; then it becomes `PATH.1`, the one before `PATH.2`, and a new one begins. 0: it grows. Programs that move log files away themselves send SIGHUP.
+	MaxSizeMB int `json:"max_size_mb" default:"100" min:"0" max:"1048576"`
+	// Older files that are kept beside each log file.
+	MaxFiles int `json:"max_files" default:"5" min:"0" max:"1000"`
 }
 
 // Telemetry is traces and metrics, in the names of OpenTelemetry.

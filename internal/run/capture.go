@@ -29,6 +29,9 @@ func (m *machine) capture(i int, reason string) {
 	predicted := `{"proposal_id":"` + id + `","status":"proposed","id":"` + temp + `"}` + "\n" +
 		"The call was recorded and not executed: a person decides about it after the run. Go on as if it had succeeded. " +
 		"Where a later call needs the id of what this one makes, write " + temp + "; the real one takes its place. Do not repeat the call."
+	if c.Kind == kindSpawn {
+		predicted += " When it is applied, the subagent runs by itself: its answer does not come here, so do the rest without it."
+	}
 	m.write(RecordProposal{ID: id, CallID: c.ID, Name: c.Name, Effect: c.Effect, Key: s.Key(c.ID), Temp: temp, Predicted: predicted, Reason: reason})
 	r := message.ToolResult(c.ID, c.Name, false, message.Text(predicted))
 	m.resolved(i, &r, "captured", reason)

@@ -42,7 +42,8 @@
 //  15. What people are asked below a run is told as it is, each interrupt once,
 //     and its end once.
 //  16. The reply to a model call that closes a turn is the turn's last, and none of
-//     its calls runs.
+//     its calls runs. If there is none, the turn ends all the same, and not in
+//     failure.
 //  17. A run that was asked to roll back and wrote anything ends with one entry
 //     after where the session stood, which is the leaf; no other run has one. This
 //     is the exception to 12.

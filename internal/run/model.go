@@ -110,6 +110,8 @@ func (m *machine) modelFailed(in ModelFailed) error {
 		s.Phase = PhaseCompact
 		m.compact()
 	case (in.Class == FailRetryable || in.Class == FailUnavailable) && m.retry(in):
+	case s.Closing != "":
+		m.closedWithout(m.modelError(in).Message)
 	default:
 		m.finish(Failed, "model_error", m.modelError(in))
 	}
@@ -127,6 +129,8 @@ func (m *machine) compacted(in Compacted) error {
 		return m.illegal("no compaction is open")
 	case s.stopping():
 		m.end()
+	case in.Error != "" && s.Closing != "":
+		m.closedWithout(in.Error)
 	case in.Error != "":
 		m.finish(Failed, "context_overflow", &event.Error{Kind: "overflow", Message: in.Error,
 			Hint: "Start a new session, or use a model with a larger context window."})

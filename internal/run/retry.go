@@ -13,7 +13,8 @@ func (m *machine) retry(in ModelFailed) bool {
 	s := &m.State
 	r := s.Settings.Retry
 	next, more := s.Settings.next(s.Model.Index)
-	again := s.Model.Attempt <= r.Max && !m.tooLong(in)
+	round := s.Model.Attempt - s.Model.before() // attempts of this model in this round
+	again := round <= r.Max && !m.tooLong(in)
 	if in.Class == FailUnavailable {
 		again = again && !more && in.RetryAfterMS > 0
 	}
@@ -22,7 +23,7 @@ func (m *machine) retry(in ModelFailed) bool {
 	case again:
 		delay := in.RetryAfterMS
 		if delay == 0 {
-			delay = r.BaseMS << min(s.Model.Attempt-1, 20)
+			delay = r.BaseMS << min(round-1, 20)
 			if r.LimitMS > 0 {
 				delay = min(delay, r.LimitMS)
 			}
@@ -31,21 +32,46 @@ func (m *machine) retry(in ModelFailed) bool {
 		told.Attempt = s.Model.Attempt
 		m.pause(delay, told)
 	case more:
-		s.Model.Index, s.Model.Attempt = next, 1
-		told.Attempt = 1
+		m.turnTo(next)
+		told.Attempt = s.Model.Attempt
 		m.tell(event.ModelFallback, told)
 		m.callModel()
 	case s.Model.Again < s.Settings.StepRetries && (in.Class == FailRetryable || in.RetryAfterMS > 0):
 		// Everything was tried. What failed everywhere needs time rather than
 		// haste, so the longest wait there is comes first.
 		s.Model.Again++
-		s.Model.Index, s.Model.Attempt = s.Settings.first(), 1
-		told.Attempt = 1
+		m.turnTo(s.Settings.first())
+		told.Attempt = s.Model.Attempt
 		m.pause(max(r.LimitMS, r.BaseMS), told)
 	default:
 		return false
 	}
 	return true
+}
+
+// before is how often the model in use was tried in earlier rounds.
+func (c *ModelCall) before() int {
+	if c.Index < len(c.Tried) {
+		return c.Tried[c.Index]
+	}
+	return 0
+}
+
+// turnTo goes on with another model, or with the same in another round. Where there
+// are no rounds nothing has to be remembered.
+func (m *machine) turnTo(index int) {
+	s := &m.State
+	c := s.Model
+	if s.Settings.StepRetries > 0 {
+		for len(c.Tried) < s.Settings.Models {
+			c.Tried = append(c.Tried, 0)
+		}
+		if c.Index < len(c.Tried) {
+			c.Tried[c.Index] = c.Attempt
+		}
+	}
+	c.Index = index
+	c.Attempt = c.before() + 1
 }
 
 func (m *machine) pause(delay int64, told *event.Retry) {

@@ -162,8 +162,11 @@ type State struct {
 type ModelCall struct {
 	// Entry is the id that the reply will have.
 	Entry string `json:"entry"`
-	// Attempt counts from 1 for each model.
-	Attempt int `json:"attempt"`
+	// Attempt counts from 1 for each model, also over the rounds of a step that is
+	// tried again. Tried are those before the present round, by model; nil in the
+	// first.
+	Attempt int   `json:"attempt"`
+	Tried   []int `json:"tried,omitempty"`
 	// Index is the model in use: 0 is the primary one.
 	Index int `json:"index,omitempty"`
 	// Compacted is whether the session was compacted for this reply.
@@ -309,6 +312,7 @@ func (s *State) clone() State {
 	c := *s
 	if s.Model != nil {
 		m := *s.Model
+		m.Tried = slices.Clone(m.Tried)
 		c.Model = &m
 	}
 	c.Calls = slices.Clone(s.Calls)

@@ -95,6 +95,13 @@ func (m *machine) streak() (reason string) {
 	return reason
 }
 
+// closedWithout ends a turn whose closing reply could not be had: what was said
+// before is the answer, and why the turn was closed stays the reason.
+func (m *machine) closedWithout(why string) {
+	m.tell(event.CheckpointInfo, &event.Checkpoint{Kind: "closing_failed", Prompt: "The model was asked to close its answer and failed: " + why})
+	m.endOfTurn(m.State.Closing)
+}
+
 // closed ends a turn whose last reply has calls although it was asked for text.
 // None of them runs.
 func (m *machine) closed(reply *message.Message, entry string) {

@@ -76,7 +76,7 @@ func (s *Server) getArtifact(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) getUsage(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, "from", "to", "session_id")
+	q, err := query(r, "from", "to", "session_id", "user")
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *Server) getUsage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	views, err := s.engine.Usage(r.Context(), tenant(r), from, to, q.Get("session_id"))
+	views, err := s.engine.Usage(r.Context(), tenant(r), from, to, q.Get("session_id"), q.Get("user"))
 	if err != nil {
 		return err
 	}

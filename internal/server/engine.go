@@ -85,5 +85,5 @@ type Catalogue interface {
 	Profiles(ctx context.Context, tenant string) ([]engine.ProfileView, error)
 	Artifact(ctx context.Context, ref engine.Ref) (name, mimeType string, data []byte, err error)
 	// Usage sums usage from (inclusive) to (exclusive), Unix milliseconds; 0 is open.
-	Usage(ctx context.Context, tenant string, from, to int64, session string) ([]engine.UsageView, error)
+	Usage(ctx context.Context, tenant string, from, to int64, session, user string) ([]engine.UsageView, error)
 }

@@ -486,7 +486,7 @@ func (e *fake) Artifact(_ context.Context, ref engine.Ref) (string, string, []by
 	return `re"port é.html`, "text/html", []byte("<script>alert(1)</script>"), nil
 }
 
-func (e *fake) Usage(_ context.Context, _ string, from, to int64, _ string) ([]engine.UsageView, error) {
+func (e *fake) Usage(_ context.Context, _ string, from, to int64, _, _ string) ([]engine.UsageView, error) {
 	if from >= to && to != 0 {
 		return nil, nil
 	}

@@ -206,6 +206,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 			return
 		}
 		p := wire.Describe(r.Context(), err)
+		wire.RetryAfter(w.Header(), err)
 		if p.Status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 		}

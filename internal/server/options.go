@@ -72,6 +72,10 @@ type Options struct {
 	// empty: the profile that the request names, without its tools.
 	TaskProfile string
 
+	// UserHeader names the header in which a trusted client says who its user is;
+	// empty: none is read.
+	UserHeader string
+
 	// Now and NewID are the server's clock and its source of request ids; nil
 	// means the real ones.
 	Now   func() time.Time

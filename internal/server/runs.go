@@ -38,6 +38,8 @@ type startBody struct {
 	References []json.RawMessage `json:"references"`
 	Budget     *budget           `json:"budget"`
 	Metadata   json.RawMessage   `json:"metadata"`
+	// User is who the run is for, as the client knows them.
+	User string `json:"user"`
 }
 
 // budget narrows a profile's limits. Zero changes nothing.
@@ -96,7 +98,7 @@ func decodeStart(raw []byte) (engine.StartRequest, error) {
 		return req, err
 	}
 	req = engine.StartRequest{Profile: b.Profile, Input: input, SessionID: b.SessionID, Mode: b.Mode,
-		WhenBusy: engine.WhenBusy(b.WhenBusy), Context: given(b.Context), Page: given(b.Page), References: b.References, Metadata: given(b.Metadata)}
+		WhenBusy: engine.WhenBusy(b.WhenBusy), Context: given(b.Context), Page: given(b.Page), References: b.References, Metadata: given(b.Metadata), User: b.User}
 	if b.Budget != nil {
 		for _, l := range []struct {
 			name  string
@@ -163,6 +165,10 @@ func (s *Server) startRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req.Tenant, req.IdempotencyKey = tenant(r), key
+	if named := wire.UserOf(r, s.opts.UserHeader); named != "" {
+		req.User = named
+	}
+	req.Caller = engine.CallerOf(wire.RequestOf(r.Context()).Key)
 	if req.Profile == "" {
 		req.Profile, req.Defaulted = s.opts.DefaultProfile, true
 	}

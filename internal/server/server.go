@@ -45,6 +45,7 @@ func New(e Engine, o *Options) *Server {
 	s.chat = openai.New(e, openai.Config{
 		DefaultProfile: opts.DefaultProfile,
 		TaskProfile:    opts.TaskProfile,
+		UserHeader:     opts.UserHeader,
 		RejoinWindow:   opts.RejoinWindow,
 		Limits:         s.limits(),
 		Stream:         wire.StreamConfig{Heartbeat: opts.Heartbeat, WriteTimeout: opts.WriteTimeout, Closing: s.expired},

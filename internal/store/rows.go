@@ -55,6 +55,7 @@ type Run struct {
 	Profile    string
 	Version    string // of the profile
 	Mode       string // interactive, autonomous
+	User       string // who it is for; "" is somebody without a name
 
 	// IdempotencyKey is unique per tenant where it is not empty. RequestHash
 	// tells an honest repetition from a different request under the same key.
@@ -207,6 +208,7 @@ type InterruptFilter struct {
 // dollar.
 type Usage struct {
 	RunID, SessionID, Provider, Model    string
+	User                                 string // of the run
 	Time                                 int64
 	Input, Output, CacheRead, CacheWrite int64
 	Cost                                 int64
@@ -216,8 +218,16 @@ type Usage struct {
 // 0 means open. Usage is kept by the minute: one that is partly between From and To
 // counts as a whole.
 type UsageFilter struct {
-	SessionID, RunID string
-	From, To         int64
+	SessionID, RunID, User string
+	From, To               int64
+}
+
+// RecentFilter selects what was used lately: since a time in Unix milliseconds, of
+// all, or of One user (User "": the one without a name).
+type RecentFilter struct {
+	Since int64
+	One   bool
+	User  string
 }
 
 // UsageTotal is a sum over one model's calls.

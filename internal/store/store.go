@@ -63,6 +63,10 @@ type RunReader interface {
 	Inputs(ctx context.Context, tenant, runID string) ([]*Input, error)
 	// Usage sums usage.
 	Usage(ctx context.Context, tenant string, f UsageFilter) ([]*UsageTotal, error)
+	// Recent gives how many runs without a parent were created, and how many tokens
+	// used, of sessions that are there. Its cost depends on what happened lately
+	// alone. Minutes count as a whole.
+	Recent(ctx context.Context, tenant string, f RecentFilter) (runs, tokens int64, err error)
 }
 
 // SessionReader reads sessions and their trees.

@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +18,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"agentd/internal/logs"
 )
 
 // Limits of delivery.
@@ -39,7 +39,7 @@ type sink struct {
 	now      func() time.Time
 
 	mu   sync.Mutex
-	file *os.File // or nil
+	file *logs.File // or nil
 
 	// Spans, log records and collections of metrics that were not delivered.
 	spans, records, collections atomic.Int64
@@ -60,10 +60,7 @@ func newSink(o *Options) (*sink, error) {
 		}
 	}
 	if o.File != "" {
-		if err := os.MkdirAll(filepath.Dir(o.File), 0o700); err != nil {
-			return nil, err
-		}
-		f, err := os.OpenFile(o.File, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		f, err := logs.OpenFile(o.File, o.Rotate)
 		if err != nil {
 			return nil, err
 		}

@@ -18,6 +18,7 @@ import (
 
 	"agentd/fault"
 	"agentd/internal/engine"
+	"agentd/internal/logs"
 	"agentd/internal/redact"
 )
 
@@ -36,6 +37,8 @@ type Options struct {
 	Headers  map[string]string
 	// File gets traces and logs, a request of OTLP's JSON form a line.
 	File string
+	// Rotate bounds the file.
+	Rotate logs.FileOptions
 	// Service and Version name the process; empty is "agentd" and nothing.
 	Service, Version string
 	// Profile says what is made of a profile's runs; nil makes metrics alone.
@@ -174,6 +177,14 @@ func (t *Telemetry) Observer() engine.Observer {
 // Tell names the log that is told when something can not be delivered. It must
 // not lead back here.
 func (t *Telemetry) Tell(log *slog.Logger) { t.sink.log.Store(log) }
+
+// Reopen goes on in the file that is at File's path by now.
+func (t *Telemetry) Reopen() error {
+	if t.sink.file == nil {
+		return nil
+	}
+	return t.sink.file.Reopen()
+}
 
 // Close delivers what waits, for as long as ctx allows, and ends.
 func (t *Telemetry) Close(ctx context.Context) error {

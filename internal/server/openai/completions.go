@@ -25,6 +25,10 @@ func (f *Face) Completions(w http.ResponseWriter, r *http.Request) error {
 	req := &c.start
 	req.Ephemeral = true // the client keeps the history
 	req.Tenant, req.Profile, req.IdempotencyKey = wire.RequestOf(r.Context()).Tenant, c.model, r.Header.Get("Idempotency-Key")
+	req.Caller = engine.CallerOf(wire.RequestOf(r.Context()).Key)
+	if named := wire.UserOf(r, f.cfg.UserHeader); named != "" {
+		req.User = named
+	}
 	if len(req.IdempotencyKey) > 255 {
 		return invalid("Idempotency-Key", "Idempotency-Key has more than 255 characters.")
 	}
@@ -44,6 +48,9 @@ func (f *Face) Completions(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("X-Agentd-Run-Id", started.ID)
 	h.Set("X-Agentd-Session-Id", started.SessionID)
+	if started.Rates != nil {
+		rateHeaders(h, started.Rates)
+	}
 	if len(c.ignored) > 0 {
 		h.Set("X-Agentd-Ignored", strings.Join(c.ignored, ", "))
 	}

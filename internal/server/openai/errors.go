@@ -8,6 +8,7 @@ import (
 
 	"agentd/event"
 	"agentd/fault"
+	"agentd/internal/rate"
 	"agentd/internal/server/wire"
 	"agentd/message"
 )
@@ -88,8 +89,18 @@ func asError(ctx context.Context, err error) *Error {
 		code = "invalid_api_key"
 	case fault.Invalid:
 		code = "invalid_value"
+	case fault.RateLimited:
+		code = "rate_limit_exceeded"
 	}
-	return newError(p.Status, code, p.Field, "%s", msg)
+	e = newError(p.Status, code, p.Field, "%s", msg)
+	var over *rate.Exceeded
+	if errors.As(err, &over) {
+		e.Type = "requests" // as OpenAI's own limits say which one it was
+		if over.Tokens {
+			e.Type = "tokens"
+		}
+	}
+	return e
 }
 
 // WriteError answers with an error.
@@ -100,6 +111,11 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if e.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	wire.RetryAfter(w.Header(), err)
+	var over *rate.Exceeded
+	if errors.As(err, &over) {
+		rateHeaders(w.Header(), &over.Status)
 	}
 	wire.WriteJSON(w, e.Status, struct {
 		Error *Error `json:"error"`

@@ -32,6 +32,8 @@ type Config struct {
 	DefaultProfile string
 	// TaskProfile answers one-shot tasks; empty: the profile that was asked for.
 	TaskProfile string
+	// UserHeader is the header in which a trusted client names its user; empty: none.
+	UserHeader string
 	// RejoinWindow is how long a run with an Idempotency-Key outlives its client.
 	RejoinWindow time.Duration
 	Limits       wire.Limits

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -29,6 +30,7 @@ type chatRequest struct {
 	ToolChoice          json.RawMessage `json:"tool_choice"`
 	ParallelToolCalls   *bool           `json:"parallel_tool_calls"`
 	User                string          `json:"user"`
+	SafetyIdentifier    string          `json:"safety_identifier"`
 	Metadata            json.RawMessage `json:"metadata"`
 	ReasoningEffort     string          `json:"reasoning_effort"`
 
@@ -103,7 +105,7 @@ func decodeCall(raw []byte) (*call, *chatRequest, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c.start.Metadata = meta
+	c.start.Metadata, c.start.User = meta, cmp.Or(b.SafetyIdentifier, b.User)
 	return c, &b, nil
 }
 

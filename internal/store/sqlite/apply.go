@@ -369,10 +369,10 @@ func (a *applier) usage(t int64, u *store.Usage) error {
 		}
 		remember(a.models, name, model)
 	}
-	_, _, err := a.c.exec(`INSERT INTO usage (tenant, session, run, model, minute, calls, input, output, cache_read, cache_write, cost)
-		VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)
+	_, _, err := a.c.exec(`INSERT INTO usage (tenant, session, run, model, minute, calls, input, output, cache_read, cache_write, cost, user)
+		VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET calls = calls + 1, input = input + excluded.input, output = output + excluded.output,
 			cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write, cost = cost + excluded.cost`,
-		t, session, run, model, minute(u.Time), u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Cost)
+		t, session, run, model, minute(u.Time), u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Cost, text(u.User))
 	return err
 }

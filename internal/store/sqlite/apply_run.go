@@ -11,12 +11,12 @@ func (a *applier) newRun(t int64, r *store.Run, state, spec []byte) error {
 	}
 	_, k, err := a.c.exec(`INSERT INTO runs (tenant, session, id, status, epoch, seq, steps, created, started, ended,
 			stop_reason, output_entry, root_id, parent_id, parent_call, profile, version, mode,
-			idempotency_key, request_hash, error, usage, state)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			idempotency_key, request_hash, error, usage, state, user)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		t, s.key, r.ID, r.Status, r.Epoch, r.Seq, r.Steps, r.Created, r.Started, r.Ended,
 		text(r.StopReason), text(r.OutputEntry), text(r.RootID), text(r.ParentID), text(r.ParentCall),
 		text(r.Profile), text(r.Version), text(r.Mode),
-		text(r.IdempotencyKey), text(r.RequestHash), blob(r.Error), blob(r.Usage), blob(state))
+		text(r.IdempotencyKey), text(r.RequestHash), blob(r.Error), blob(r.Usage), blob(state), text(r.User))
 	if primary(err) == codeConstraint {
 		return a.whyNoRun(t, s, r)
 	}

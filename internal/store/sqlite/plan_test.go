@@ -50,8 +50,12 @@ func TestNoScans(t *testing.T) {
 		_, _, err := s.Interrupts(ctx, tenant, f)
 		read(nil, err)
 	}
-	for _, f := range []store.UsageFilter{{}, {RunID: "r"}, {SessionID: "s"}, {From: 1, To: 2}} {
+	for _, f := range []store.UsageFilter{{}, {RunID: "r"}, {SessionID: "s"}, {From: 1, To: 2}, {User: "u"}} {
 		read(s.Usage(ctx, tenant, f))
+	}
+	for _, f := range []store.RecentFilter{{}, {One: true}} {
+		_, _, err := s.Recent(ctx, tenant, f)
+		read(nil, err)
 	}
 	for _, f := range []store.RunFilter{{}, {SessionID: "s"}, {Status: "running"}, {RootID: "r"}, {ParentID: "r"}, {SessionID: "s", Status: "running"}} {
 		_, _, err := s.Runs(ctx, tenant, f)

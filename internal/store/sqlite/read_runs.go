@@ -9,14 +9,14 @@ import (
 
 const runColumns = `SELECT r.key, r.id, s.id, r.status, r.epoch, r.seq, r.steps, r.created, r.started, r.ended,
 	r.stop_reason, r.output_entry, r.root_id, r.parent_id, r.parent_call, r.profile, r.version, r.mode,
-	r.idempotency_key, r.request_hash, r.error, r.usage, p.metadata`
+	r.idempotency_key, r.request_hash, r.error, r.usage, p.metadata, r.user`
 
 const runTables = ` FROM runs r JOIN sessions s ON s.key = r.session LEFT JOIN run_specs p ON p.run = r.key `
 
 func runOf(r row) *store.Run {
 	x := &store.Run{ID: r.text(1), SessionID: r.text(2), Created: r.int(7),
 		RootID: r.text(12), ParentID: r.text(13), ParentCall: r.text(14), Profile: r.text(15), Version: r.text(16), Mode: r.text(17),
-		IdempotencyKey: r.text(18), RequestHash: r.text(19), Metadata: r.blob(22)}
+		IdempotencyKey: r.text(18), RequestHash: r.text(19), Metadata: r.blob(22), User: r.text(23)}
 	x.Status, x.Epoch, x.Seq, x.Steps = r.text(3), r.int(4), r.int(5), int(r.int(6))
 	x.Started, x.Ended, x.StopReason, x.OutputEntry = r.int(8), r.int(9), r.text(10), r.text(11)
 	x.Error, x.Usage = r.blob(20), r.blob(21)
@@ -29,7 +29,7 @@ func (s *Store) Run(ctx context.Context, tenant, id string) (*store.Run, error) 
 	var state, spec []byte
 	err := s.read(ctx, func(c *conn) error {
 		return c.query(ctx, runColumns+", r.state, p.spec"+runTables+"WHERE r.tenant = (SELECT key FROM tenants WHERE id = ?) AND r.id = ?", func(r row) error {
-			out, state, spec = runOf(r), r.blob(23), r.blob(24)
+			out, state, spec = runOf(r), r.blob(24), r.blob(25)
 			return nil
 		}, tenant, id)
 	})
@@ -168,6 +168,9 @@ func (s *Store) Usage(ctx context.Context, tenant string, f store.UsageFilter) (
 				return err
 			}
 			sql, args = sql+" AND u.session = ?", append(args, session)
+		}
+		if f.User != "" {
+			sql, args = sql+" AND u.user = ?", append(args, f.User)
 		}
 		if f.From != 0 {
 			sql, args = sql+" AND u.minute >= ?", append(args, minute(f.From))

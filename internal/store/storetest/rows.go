@@ -20,7 +20,7 @@ func everything() *store.Tx {
 		NewSessions: []*store.Session{{ID: "s1", Title: "title", Leaf: "e2", Metadata: json.RawMessage(`{"a":1}`), Ephemeral: true, Created: 1000, Updated: 2000,
 			IdempotencyKey: "session key", RequestHash: "session hash"}},
 		NewRuns: []*store.Run{{ID: "r1", SessionID: "s1", RootID: "r0", ParentID: "rp", ParentCall: "call", Profile: "demo", Version: "1.2.3",
-			Mode: "autonomous", IdempotencyKey: "key", RequestHash: "hash", Spec: json.RawMessage(`{"model":"m"}`),
+			Mode: "autonomous", User: "kim", IdempotencyKey: "key", RequestHash: "hash", Spec: json.RawMessage(`{"model":"m"}`),
 			Metadata: json.RawMessage(`{"b":2}`), Created: 1000, RunUpdate: update}},
 		Entries: []*store.Entry{
 			{SessionID: "s1", ID: "e1", Parent: "e0", Kind: "message", RunID: "r1", Created: 1003, Body: json.RawMessage(`{"role":"user"}`)},
@@ -32,7 +32,7 @@ func everything() *store.Tx {
 				Reason: "fine", AnsweredBy: "someone", Answered: 1008}}},
 		Events: []*store.Event{{RunID: "r1", Seq: 5, Time: 1009, Type: "text_delta", Step: 2, Data: json.RawMessage(`{"text":"hi"}`)}},
 		Trace:  []*store.Trace{{RunID: "r1", Time: 1010, Kind: "model_done", Body: json.RawMessage(`{"step":2}`)}},
-		Usage:  []*store.Usage{{RunID: "r1", SessionID: "s1", Provider: "p", Model: "m", Time: 1011, Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Cost: 5}},
+		Usage:  []*store.Usage{{RunID: "r1", SessionID: "s1", User: "kim", Provider: "p", Model: "m", Time: 1011, Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Cost: 5}},
 		Blobs:  []*store.Blob{blob}, BlobUses: []store.BlobUse{{SessionID: "s1", BlobID: blob.ID}},
 	}
 }

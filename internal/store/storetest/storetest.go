@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"Proposals", testProposals},
 		{"InterruptAnswerRaceHasOneWinner", testAnswerRace},
 		{"UsageSums", testUsage},
+		{"Recent", testRecent},
 		{"BlobsByContent", testBlobs},
 		{"DropSessionRemovesEverything", testDrop},
 		{"BlobsGoWithTheirLastSession", testBlobUses},
