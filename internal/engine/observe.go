@@ -191,6 +191,9 @@ func (w *watchedCall) ended(e *Engine, in run.Input) {
 	if n := w.first.Load(); n != 0 {
 		s.First = time.Unix(0, n)
 	}
+	if c, ok := in.(cured); ok {
+		in = c.Input
+	}
 	switch in := in.(type) {
 	case run.ModelDone:
 		s.Reply, s.Usage = in.Message, in.Message.Usage

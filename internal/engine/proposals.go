@@ -232,7 +232,7 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	}
 	u := store.ProposalUpdate{Status: applied, By: req.By, Decided: e.now()}
 	whole := contentText(res.Content)
-	b := e.capResult(&res, p.Name)
+	b := e.capResult(&res, p.Name, false)
 	u.Result = contentText(res.Content)
 	if res.IsError {
 		u.Status = failed
@@ -241,9 +241,12 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	}
 	err = e.setProposal(ctx, req.Tenant, p, u, func(tx *store.Tx) {
 		if b != nil {
-			tx.Blobs, tx.BlobUses = append(tx.Blobs, b), append(tx.BlobUses, store.BlobUse{SessionID: row.SessionID, BlobID: b.ID})
+			tx.Blobs, tx.BlobUses = append(tx.Blobs, b), append(tx.BlobUses, store.BlobUse{SessionID: row.SessionID, BlobID: b.ID, RunID: row.ID, CallID: p.CallID, Name: b.Name, Created: b.Created})
 		}
 	})
+	if err == nil && b != nil {
+		e.trimArtifacts(Ref{req.Tenant, row.SessionID})
+	}
 	if err == nil && res.IsError {
 		err = &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s failed, and those after it were not applied: %s", p.ID, agent.Redact.text(p.Name, u.Result)),
 			Hint: "Apply again to try it again, or discard it first."}
