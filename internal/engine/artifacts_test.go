@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"agentd/fault"
 	"agentd/internal/store"
@@ -300,5 +301,75 @@ func TestMaskedOutputsStayMaskedWhenTheyAreLarge(t *testing.T) {
 	var r Redact = func(_ string, data json.RawMessage) json.RawMessage { return data }
 	if got := r.text("x", persisted+"secret"); strings.Contains(got, "secret") {
 		t.Error(got)
+	}
+}
+
+// What is read has a bound, is text, and is a part of the artifact.
+func FuzzReadArtifact(f *testing.F) {
+	f.Add("a line\nanother é\n", 3, 4, "é|l")
+	f.Add("\xff\xfe", 1, 1, ".")
+	f.Add(strings.Repeat("x", 5000), 0, 0, "x+")
+	f.Fuzz(func(t *testing.T, text string, offset, limit int, grep string) {
+		const room = 1000
+		text = strings.ToValidUTF8(text, "?")
+		res := part(text, offset, limit, room)
+		out := contentText(res.Content)
+		if !utf8.ValidString(out) || len(out) > room+200 {
+			t.Fatalf("%d bytes: %q", len(out), out)
+		}
+		if i := strings.LastIndex(out, "\n["); !res.IsError && !strings.Contains(text, out[:i]) {
+			t.Fatalf("%q is not in %q", out[:i], text)
+		}
+		re, err := regexp.Compile(grep)
+		if err != nil {
+			return
+		}
+		out = contentText(matches(t.Context(), text, re, offset, room).Content)
+		if !utf8.ValidString(out) || len(out) > 2*room {
+			t.Fatalf("%d bytes: %q", len(out), out)
+		}
+	})
+}
+
+// Whenever the process dies while something is left out, the run and its session go on.
+func TestKillWhileSomethingIsQuarantined(t *testing.T) {
+	script := func(_ context.Context, _ int, req *model.Request) (*message.Message, error) {
+		if images(req) > 0 {
+			return nil, refusal("Could not process image")
+		}
+		return say("fine")
+	}
+	for at := 1; at <= 6; at++ {
+		for _, after := range []bool{false, true} {
+			h := newHarness(t, script)
+			h.engine.Close()
+			whole := h.store
+			cs := &crashStore{Store: whole, at: at, after: after, down: make(chan struct{})}
+			h.store = cs
+			h.start()
+			r, err := h.engine.Start(t.Context(), StartRequest{Input: []message.Block{message.Text("look"), picture()}})
+			if err != nil {
+				continue // it was never acknowledged
+			}
+			done := make(chan struct{})
+			go func() { // it ends, or the store is down before
+				defer close(done)
+				_, _ = h.engine.Wait(t.Context(), ref(r.ID))
+			}()
+			select {
+			case <-cs.down:
+			case <-done:
+			}
+			h.engine.Close()
+			<-done
+			h.store = whole
+			h.start()
+			h.ends(r, "completed")
+			h.goesOn(r.SessionID)
+			views, err := h.engine.Entries(t.Context(), ref(r.SessionID), "", 0)
+			if err != nil || views[0].LeftOut == "" {
+				t.Errorf("at %d after=%v: %+v, %v", at, after, views[0], err)
+			}
+		}
 	}
 }

@@ -369,6 +369,43 @@ func TestMigrationFromTheFirstVersion(t *testing.T) {
 	commit(t, s, &store.Tx{Tenant: store.DefaultTenant, NewSessions: []*store.Session{{ID: "t", IdempotencyKey: "k"}, {ID: "u"}}})
 }
 
+// Artifacts from before retention have their facts, and are swept like others.
+func TestMigrationOfArtifacts(t *testing.T) {
+	ms, err := loadMigrations(migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.db")
+	c, err := openConn(dsn(path, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := applyMigrations(c, ms[:9]); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.script(`INSERT INTO tenants (id) VALUES ('default');
+		INSERT INTO sessions (tenant, id, created, minute, updated) VALUES (1, 's', 1, 0, 1);
+		INSERT INTO blobs (tenant, hash, mime_type, name, created, data) VALUES (1, x'aa', 'text/plain', 'a.txt', 7, x'0102'), (1, x'bb', NULL, NULL, 8, NULL);
+		INSERT INTO blob_uses (session, blob) VALUES (1, 1), (0, 2);`); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, path, nil)
+	got, err := s.Artifacts(t.Context(), store.DefaultTenant, "s")
+	if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], &store.Artifact{SessionID: "s", ID: "aa", Name: "a.txt", MimeType: "text/plain", Size: 2, Created: 7}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	commit(t, s, &store.Tx{Tenant: store.DefaultTenant, ExpireArtifacts: []store.ArtifactExpiry{{SessionID: "s", ID: "aa", At: 9}}})
+	if _, err := s.Blob(t.Context(), store.DefaultTenant, "aa"); err == nil {
+		t.Error("its content is still there")
+	}
+	if _, err := s.Blob(t.Context(), store.DefaultTenant, "bb"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMigrationFilesAreNumbered(t *testing.T) {
 	for name, files := range map[string][]string{
 		"gap": {"0001_a.sql", "0003_b.sql"}, "from two": {"0002_a.sql"}, "no number": {"a.sql"}, "words": {"init_a.sql"}, "twice": {"0001_a.sql", "0001_b.sql"},
