@@ -18,6 +18,7 @@ import (
 	"agentd/internal/keys"
 	"agentd/internal/profile"
 	"agentd/internal/server"
+	"agentd/internal/session"
 	"agentd/internal/store"
 	"agentd/internal/store/sqlite"
 	"agentd/message"
@@ -163,6 +164,8 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
 		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
+		Artifacts:     artifactLimits(&conf.Settings.Artifacts),
+		Images:        session.ImageLimits{Count: conf.Settings.Images.MaxCount, Bytes: conf.Settings.Images.MaxBytes},
 		KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {
 		return nil, errors.Join(err, rt.agents.close(), st.Close(), obs.close())

@@ -95,7 +95,7 @@ func builtinNames(extra []tool.Tool) []string {
 
 // reserved are the names that tools of MCP servers must leave alone.
 func reserved(extra []tool.Tool) []string {
-	names := append([]string{engine.AskUserQuestion, engine.ProposePlan, engine.CreateSubagent}, workspace.Names()...)
+	names := append([]string{engine.AskUserQuestion, engine.ProposePlan, engine.CreateSubagent, engine.ReadArtifact}, workspace.Names()...)
 	for _, t := range extra {
 		names = append(names, t.Spec().Name)
 	}
@@ -161,6 +161,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 		ag.Unreachable, ag.Reach = unreachable, func(ctx context.Context) { a.reach(ctx, unreachable) }
 	}
 	ag.Freeform = p.CheckpointSchema == "freeform"
+	ag.NoReadArtifact = denied(p, engine.ReadArtifact)
 	if !denied(p, engine.CreateSubagent) {
 		ag.Subagents = p.Subagents
 	}
@@ -200,6 +201,10 @@ func (a *agents) redactor(p *profile.Profile) engine.Redact {
 		return nil
 	}
 	return func(tool string, data json.RawMessage) json.RawMessage {
+		if tool == engine.ReadArtifact {
+			// Parts of outputs of any tool: what must be hidden in them can not be found.
+			return json.RawMessage(`"[hidden: a part of an output of a tool whose output is masked]"`)
+		}
 		for _, s := range servers {
 			data = a.servers.Redact(s, tool, data)
 		}
@@ -235,7 +240,8 @@ func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 		pr = a.guardProvider(p, m, pr)
 		info := a.catalogue.Lookup(m.Provider, m.Model)
 		maxTokens, thinking := modelDefaults(&info)
-		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, MaxTokens: maxTokens, Thinking: thinking, Price: typicalPrice(&info)})
+		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, MaxTokens: maxTokens, Thinking: thinking, Price: typicalPrice(&info),
+			Window: window(&info), NoImages: info.Priced() && !info.Images})
 	}
 	return out, nil
 }

@@ -240,7 +240,7 @@ func TestTwoTenantsWithTheSameIDs(t *testing.T) {
 	artifact := ""
 	for _, path := range []string{"/runs", "/runs?limit=1", "/runs?status=paused_checkpoint", "/runs?session_id=" + session, "/runs/" + run, "/runs/" + boss,
 		"/runs/" + run + "/events?stream=false", "/runs/" + boss + "/events?stream=false", "/interrupts", "/interrupts?status=open&limit=1", "/interrupts/" + interrupt,
-		"/sessions", "/sessions?limit=1", "/sessions/" + session, "/sessions/" + session + "/entries", "/usage", "/usage?session_id=" + session, "/profiles", "/v1/models", "/v1/models/ask"} {
+		"/sessions", "/sessions?limit=1", "/sessions/" + session, "/sessions/" + session + "/entries", "/sessions/" + session + "/artifacts", "/usage", "/usage?session_id=" + session, "/profiles", "/v1/models", "/v1/models/ask"} {
 		text := h.both(200, "GET", path, "", "")
 		if strings.Contains(path, run+"/events") {
 			artifact = member(t, text, "artifact_id")
@@ -266,7 +266,7 @@ func TestTwoTenantsWithTheSameIDs(t *testing.T) {
 		}
 	}
 	everything := []string{"/runs", "/runs/" + run, "/runs/" + boss, "/runs/" + stuck, "/runs/" + run + "/events?stream=false", "/interrupts", "/sessions",
-		"/sessions/" + session, "/sessions/" + session + "/entries", "/usage", "/artifacts/" + artifact}
+		"/sessions/" + session, "/sessions/" + session + "/entries", "/sessions/" + session + "/artifacts", "/usage", "/artifacts/" + artifact}
 	for _, act := range []struct{ what, method, path, body, run, until string }{
 		{"answered", "POST", "/interrupts/" + interrupt, `{"answer":"red for acme"}`, run, "run_completed"},
 		{"answered its boss", "POST", "/runs/" + boss + "/input", `{"answer":"blue for acme"}`, boss, "run_completed"},

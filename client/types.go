@@ -109,6 +109,8 @@ type Entry struct {
 	CreatedAt string           `json:"created_at"`
 	Message   *message.Message `json:"message,omitempty"`
 	Data      json.RawMessage  `json:"data,omitempty"`
+	// LeftOut says why models are not shown the entry, or a part of it.
+	LeftOut string `json:"left_out,omitempty"`
 }
 
 // Profile is an agent that runs can be started with.

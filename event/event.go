@@ -53,6 +53,9 @@ const (
 	ModelFallback Type = "model_fallback"
 	BudgetWarning Type = "budget_warning"
 	CacheBroken   Type = "cache_broken"
+
+	EntryQuarantined Type = "entry_quarantined"
+	EventsLost       Type = "events_lost"
 )
 
 // Terminal reports whether no event follows one of this type.

@@ -156,7 +156,8 @@ func TestDoctorRepairsAConversation(t *testing.T) {
 	b.agent("talk", "x").exits(0)
 	ses := lines[client.Session](b.here("sessions", "ls", "--json").exits(0))[0].ID
 	b.damage("UPDATE entries SET parent = 'gone' WHERE key = (SELECT max(key) FROM entries)")
-	b.here("sessions", "show", ses).exits(1)
+	// What is left of it can be read all the same.
+	b.here("sessions", "show", ses).exits(0).says("models are not shown what was said before: entry gone is gone")
 	b.here("doctor", "--repair").exits(0).says("repaired: go back to entry", "nothing is left to do")
 	b.here("sessions", "show", ses).exits(0)
 	b.agent("talk", "more", "--session", ses).exits(0)

@@ -56,6 +56,7 @@ type place interface {
 	keyring
 	rulings
 	proposals
+	artifacts
 	Close() error
 }
 

@@ -178,7 +178,7 @@ func (b *timelineBuilder) add(ev *event.Event, at int64) {
 		}
 	default:
 		switch ev.Type {
-		case event.SessionCompacted, event.ModeChanged, event.BudgetWarning, event.CacheBroken:
+		case event.SessionCompacted, event.ModeChanged, event.BudgetWarning, event.CacheBroken, event.EntryQuarantined, event.EventsLost:
 			b.note(ev, at, strings.TrimSpace(string(ev.Type)+" "+gist(*ev)))
 		}
 	}

@@ -15,7 +15,7 @@ func (a *app) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions", Short: "Look at sessions and delete them",
 		Long: `Look at sessions, the conversations that runs belong to, and delete them: on a
 server (--server), or in a data folder (--data).`,
-		Args: exactly(0, "a command: ls, show, rm, rules or revoke"),
+		Args: exactly(0, "a command: ls, show, rm, artifacts, rules or revoke"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	a.placeFlags(cmd)
 	var limit int
@@ -41,7 +41,7 @@ server (--server), or in a data folder (--data).`,
 				return err
 			}, func(p place) error { return a.deleteSession(ctx, p, args[0]) })
 		}}
-	cmd.AddCommand(ls, show, rm, a.sessionsRules(), a.sessionsRevoke())
+	cmd.AddCommand(ls, show, rm, a.sessionsArtifacts(), a.sessionsRules(), a.sessionsRevoke())
 	return cmd
 }
 
@@ -90,6 +90,9 @@ func (a *app) showSession(ctx context.Context, p sessions, id string) error {
 // beginning of what they gave.
 func (a *app) showEntry(e *client.Entry) error {
 	m := e.Message
+	if e.LeftOut != "" {
+		defer fmt.Fprintln(a.Out, indent("! models are not shown "+printable(shorten(e.LeftOut, 300))))
+	}
 	if m == nil {
 		_, err := fmt.Fprintf(a.Out, "\n%s\n%s\n", shorten(e.Kind, 60), indent(shorten(string(e.Data), 300)))
 		return err

@@ -292,7 +292,7 @@ func (e *Engine) Interrupt(ctx context.Context, ref Ref) (*InterruptView, error)
 
 func (e *Engine) interruptView(ctx context.Context, tenant string, row *store.Interrupt) *InterruptView {
 	v := &InterruptView{ID: row.ID, RunID: row.RunID, SessionID: row.SessionID, Kind: row.Kind, Status: row.Status, Prompt: row.Prompt,
-		Schema: row.Schema, Decision: row.Decision, Reason: row.Reason, Answer: row.Answer, AnsweredBy: row.AnsweredBy,
+		Schema: readable(row.Schema), Decision: row.Decision, Reason: row.Reason, Answer: readable(row.Answer), AnsweredBy: row.AnsweredBy,
 		CreatedAt: timestamp(row.Created), AnsweredAt: timestamp(row.Answered), ExpiresAt: timestamp(row.Expires)}
 	var call event.Tool
 	if len(row.ToolCall) > 0 && json.Unmarshal(row.ToolCall, &call) == nil {

@@ -208,6 +208,8 @@ type EntryView struct {
 	CreatedAt string           `json:"created_at"`
 	Message   *message.Message `json:"message,omitempty"`
 	Data      json.RawMessage  `json:"data,omitempty"`
+	// LeftOut says why models are not shown the entry, or a part of it.
+	LeftOut string `json:"left_out,omitempty"`
 }
 
 // ProfileView is a profile as clients see it.

@@ -375,6 +375,7 @@ func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
 }
 
 func (d *driver) entry(tx *store.Tx, id, parent string, m *message.Message, now int64) {
+	m = message.Clean(m) // what is sent now and what is read back later are the same
 	body, err := m.AppendJSON(d.buf[:0])
 	d.buf = body
 	body = bytes.Clone(body)

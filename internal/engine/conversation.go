@@ -16,7 +16,10 @@ import (
 // driven. Messages only grow, so requests extend each other.
 type conversation struct {
 	messages []message.Message
-	tip      string // the entry of the last message
+	origins  []origin // of the messages
+	tip      string   // the entry of the last message
+	// problems are entries that the conversation goes on without.
+	problems []session.Problem
 	// pending are entries whose parent is not the tip yet, by parent: results
 	// that ended ahead of an earlier call's.
 	pending map[string]pendingEntry
@@ -53,6 +56,7 @@ func (c *conversation) advance(leaf string) {
 		}
 		delete(c.pending, c.tip)
 		c.messages = append(c.messages, *next.msg)
+		c.origins = append(c.origins, origin{entry: next.id, own: true})
 		c.tip = next.id
 	}
 }
@@ -118,7 +122,7 @@ func (d *driver) load() (run.Input, error) {
 	case err != nil:
 		return d.abort("profile_gone", err), nil
 	}
-	if d.tools, err = newToolbox(d.e.validator, d.agent, &d.spec.Overrides, row.Mode == Autonomous); err != nil {
+	if d.tools, err = d.e.newToolbox(d.agent, &d.spec.Overrides, row.Mode == Autonomous); err != nil {
 		return d.abort("bad_tools", err), nil
 	}
 	d.tools.recall, d.tools.recalled = d.remembered, map[string]string{}
@@ -245,28 +249,35 @@ func (d *driver) loadConversation(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	msgs, bad := session.Messages(path)
-	for _, id := range bad {
-		e.log.Error("an entry can not be read and is left out", "session", d.row.SessionID, "entry", id)
+	c := &d.conv
+	problems := c.problems
+	*c = conversation{tip: leaf, inputs: map[string]*message.Message{}}
+	items, bad := session.Items(path)
+	c.problems = append(problems, bad...)
+	for _, p := range c.problems {
+		e.log.Error("the conversation goes on without an entry", "session", d.row.SessionID, "entry", p.Entry, "reason", p.What)
 	}
-	heal := session.Heal
+	if len(items) > 0 {
+		if err := d.leaveOut(ctx, items); err != nil {
+			return err
+		}
+	}
+	heal := session.HealItems
 	if e.hooked() {
 		// The application decides about its own roles, ahead of each call.
-		heal = func(m []message.Message) []message.Message { return m }
+		heal = func(m []session.Item) []session.Item { return m }
 	}
-	c := &d.conv
-	*c = conversation{tip: leaf, inputs: map[string]*message.Message{}}
 	if s.Phase == run.PhaseTools {
 		// The open batch has no results yet for some calls; healing would
 		// invent them. Its reply and results are added as they are.
-		n := len(msgs)
-		for n > 0 && msgs[n-1].Role != message.RoleAssistant {
+		n := len(items)
+		for n > 0 && items[n-1].Role != message.RoleAssistant {
 			n--
 		}
-		tail := msgs[max(0, n-1):]
-		c.messages = append(heal(msgs[:max(0, n-1)]), tail...)
+		tail := items[max(0, n-1):]
+		c.load(append(heal(items[:max(0, n-1)]), tail...), d.ref.ID)
 		if len(tail) > 0 {
-			d.open(s.Model.Entry, &tail[0])
+			d.open(s.Model.Entry, &tail[0].Message)
 		}
 		for i := range s.Calls {
 			if err := d.loadResult(ctx, i); err != nil {
@@ -274,7 +285,7 @@ func (d *driver) loadConversation(ctx context.Context) error {
 			}
 		}
 	} else {
-		c.messages = heal(msgs)
+		c.load(heal(items), d.ref.ID)
 	}
 	if s.Output != "" {
 		if row, err := e.store.Entry(ctx, d.ref.Tenant, d.row.SessionID, s.Output); err == nil {
@@ -311,8 +322,12 @@ func (d *driver) rows(ctx context.Context) (leaf string, path []*store.Entry, in
 		}
 		leaf = ses.Leaf
 	}
-	if path, err = st.Path(ctx, tenant, d.row.SessionID, leaf); err != nil {
-		return "", nil, nil, internal("engine.load", err)
+	var gap string
+	if path, gap, err = d.e.path(ctx, Ref{tenant, d.row.SessionID}, leaf); err != nil {
+		return "", nil, nil, err
+	}
+	if d.conv.problems = nil; gap != "" {
+		d.conv.problems = append(d.conv.problems, session.Problem{Entry: gap, What: "it is gone, and with it what was said before"})
 	}
 	if inputs, err = st.Inputs(ctx, tenant, d.ref.ID); err != nil {
 		return "", nil, nil, internal("engine.load", err)

@@ -61,7 +61,7 @@ func (h *harness) afterCrash(cs *crashStore) {
 // approvals of calls of both kinds, one of them changed and one remembered, a
 // question, and an approval in a subagent; and a model that makes the remembered
 // call again.
-func asked(t *testing.T, at int, after bool) (*harness, *crashStore, *counter) {
+func openInterrupt(t *testing.T, at int, after bool) (*harness, *crashStore, *counter) {
 	calls := &counter{}
 	counting := func(name string, effect tool.Effect) tool.Tool {
 		return asking(toolFunc{tool.Spec{Name: name, Effect: effect}, func(_ context.Context, c tool.Call) (tool.Result, error) {
@@ -123,7 +123,7 @@ assistant "finished"
 	for at := 0; at <= commits; at++ {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("commit %d after=%v", at, after), func(t *testing.T) {
-				h, cs, calls := asked(t, at, after)
+				h, cs, calls := openInterrupt(t, at, after)
 				r, err := h.engine.Start(context.Background(), StartRequest{Input: blocks("go")})
 				if err != nil {
 					if at == 1 {

@@ -54,6 +54,8 @@ type driver struct {
 	calls     string // entry of the reply whose calls are open
 	// returned are the texts of queued inputs that the run will never take.
 	returned []string
+	// tooLarge says that a message can not be sent to the model of the open step.
+	tooLarge string
 	lingers  bool   // a change has gathered whose commit is not started
 	buf      []byte // rows are written here, and copied at their length
 }
@@ -390,6 +392,8 @@ func (d *driver) apply(it item) {
 			pure = w.Input
 		case withArgs:
 			pure = w.Input
+		case cured:
+			pure = w.Input
 		}
 		tr, err := run.Step(d.state, pure)
 		if err != nil {
@@ -401,11 +405,15 @@ func (d *driver) apply(it item) {
 			continue
 		}
 		switch w := in.(type) {
+		case cured:
+			d.quarantine(b, w.cure)
 		case queued:
 			d.conv.queue(w.row)
 		case withBlob:
 			b.tx.Blobs = append(b.tx.Blobs, w.blob)
-			b.tx.BlobUses = append(b.tx.BlobUses, store.BlobUse{SessionID: d.row.SessionID, BlobID: w.blob.ID})
+			b.tx.BlobUses = append(b.tx.BlobUses, store.BlobUse{SessionID: d.row.SessionID, BlobID: w.blob.ID, RunID: d.ref.ID, CallID: w.call, Name: w.blob.Name, Created: w.blob.Created})
+			session := Ref{d.ref.Tenant, d.row.SessionID}
+			b.after = append(b.after, func() { d.e.trimArtifacts(session) })
 			b.events = append(b.events, event.Event{RunID: d.ref.ID, Time: w.blob.Created, Step: d.state.Step, Type: event.ArtifactCreated,
 				Data: artifact(w.blob)})
 		}

@@ -15,6 +15,7 @@ import (
 	"agentd/internal/prompt"
 	"agentd/internal/rate"
 	"agentd/internal/run"
+	"agentd/internal/session"
 	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
@@ -78,6 +79,8 @@ type Agent struct {
 	Rates RateLimits
 	// ToolTimeout bounds calls of tools without a timeout of their own.
 	ToolTimeout time.Duration
+	// NoReadArtifact takes the tool read_artifact away, which runs with tools have.
+	NoReadArtifact bool
 	// IgnoreIdempotencyKeys makes every request a run of its own.
 	IgnoreIdempotencyKeys bool
 	// FailOnRestart ends runs that were under way when the process ended,
@@ -108,6 +111,10 @@ type Model struct {
 	ID       string
 	// Name is for people: "provider/model".
 	Name string
+	// Window is how many tokens a request may have; 0: nobody knows. NoImages is
+	// whether the model is known to take no images.
+	Window   int
+	NoImages bool
 	// MaxTokens and Thinking are for calls about which neither the profile nor
 	// the request says anything. Zero leaves it to the provider.
 	MaxTokens int
@@ -178,6 +185,11 @@ type Config struct {
 	// AbandonAfter is how long a cancelled tool may take to end before it is
 	// abandoned; 0 means one second.
 	AbandonAfter time.Duration
+	// Artifacts say how long results that were too large are kept. The zero value
+	// keeps them.
+	Artifacts ArtifactLimits
+	// Images bound what of a conversation's images one request has.
+	Images session.ImageLimits
 	// KeepEphemeral is how long ephemeral sessions are kept after their last
 	// run ended; 0 keeps them. They are deleted from Recover on.
 	KeepEphemeral time.Duration
@@ -275,13 +287,15 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 		return 0, &fault.Error{Op: "engine.Recover", Kind: fault.Unavailable, Err: err}
 	}
 	e.goOn(refs)
-	if e.cfg.KeepEphemeral > 0 {
-		e.mu.Lock()
-		if !e.closed {
-			e.wg.Add(1)
-			go e.sweep()
-		}
-		e.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cfg.KeepEphemeral > 0 && !e.closed {
+		e.wg.Add(1)
+		go e.sweep()
+	}
+	if e.cfg.Artifacts.any() && !e.closed {
+		e.wg.Add(1)
+		go e.sweepArtifacts()
 	}
 	return len(refs), nil
 }

@@ -30,6 +30,8 @@ type harness struct {
 	// keep is how long ephemeral sessions are kept.
 	keep  time.Duration
 	depth int // of subagents; 0: the default
+	// limits are those of artifacts.
+	limits ArtifactLimits
 }
 
 type agents map[string]*Agent
@@ -75,7 +77,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 func (h *harness) start() {
 	h.t.Helper()
 	e, err := New(Config{Store: h.store, Agents: h.agents, Log: h.log, AbandonAfter: 100 * time.Millisecond, KeepEphemeral: h.keep,
-		MaxSubagentDepth: h.depth})
+		MaxSubagentDepth: h.depth, Artifacts: h.limits})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 
 	"agentd/event"
 	"agentd/internal/store"
@@ -148,22 +150,32 @@ func (h *hydrator) message(ctx context.Context, e *Engine, tenant, session, id s
 }
 
 // event gives the event of a row. What it refers to and can not be read is left
-// out: a damaged entry must not hide the rest of the run.
-func (h *hydrator) event(ctx context.Context, e *Engine, tenant string, row *store.Event) (event.Event, error) {
+// out, and so is a payload that can not: a damaged one must not hide the rest of the
+// run, of which the last event is its end.
+func (h *hydrator) event(ctx context.Context, e *Engine, tenant string, row *store.Event) event.Event {
 	ev := event.Event{RunID: row.RunID, Seq: row.Seq, Time: row.Time, Type: event.Type(row.Type), Step: row.Step}
 	raw := row.Data
 	var ref struct {
 		R *stored `json:"$"`
 	}
-	if len(raw) > 5 && string(raw[:5]) == `{"$":` {
-		if err := json.Unmarshal(raw, &ref); err != nil {
-			return ev, err
-		}
-		raw = ref.R.P
-	}
 	var err error
-	if ev.Data, err = event.Decode(ev.Type, raw); err != nil {
-		return ev, err
+	if len(raw) > 5 && string(raw[:5]) == `{"$":` {
+		if err = json.Unmarshal(raw, &ref); err == nil && ref.R != nil {
+			raw = ref.R.P
+		}
+	}
+	if err == nil && len(raw) > 0 && !json.Valid(raw) {
+		err = errors.New("it is not JSON")
+	}
+	if err == nil {
+		ev.Data, err = event.Decode(ev.Type, raw)
+	}
+	if err != nil {
+		e.log.Error("the payload of an event is damaged and is left out", "run", row.RunID, "event", row.Seq, "type", row.Type, "error", err)
+		ref.R = nil
+		if ev.Data, err = event.Decode(ev.Type, nil); err != nil {
+			ev.Data = json.RawMessage("{}")
+		}
 	}
 	h.run(ctx, e, tenant, row.RunID)
 	session := h.session
@@ -208,7 +220,7 @@ func (h *hydrator) event(ctx context.Context, e *Engine, tenant string, row *sto
 			}
 		}
 	}
-	return ev, nil
+	return ev
 }
 
 // run learns what is needed of the run whose events are read. If nobody knows
@@ -248,6 +260,10 @@ func (r Redact) data(name string, data json.RawMessage) json.RawMessage {
 func (r Redact) text(name, text string) string {
 	if r == nil || text == "" {
 		return text
+	}
+	if strings.HasPrefix(text, persisted) {
+		// A part of what was to be masked whole: nobody can say what is in it.
+		return "[hidden: the beginning of an output that was too large, of a tool whose output is masked]"
 	}
 	raw, err := json.Marshal(text)
 	if err != nil {

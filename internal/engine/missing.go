@@ -15,7 +15,7 @@ func (d *driver) warnings() []string {
 	for _, u := range d.agent.Unreachable {
 		w = append(w, u.String())
 	}
-	return w
+	return append(w, d.conv.warnings()...)
 }
 
 // missing says it on one line, "" if nothing is.
@@ -70,7 +70,7 @@ func (l *lostTool) find(ctx context.Context, name string, raw json.RawMessage) (
 
 // adopt goes on with an agent of the run's profile that has more tools.
 func (d *driver) adopt(a *Agent) {
-	box, err := newToolbox(d.e.validator, a, &d.spec.Overrides, d.row.Mode == Autonomous)
+	box, err := d.e.newToolbox(a, &d.spec.Overrides, d.row.Mode == Autonomous)
 	if err != nil {
 		d.e.log.Error("the tools of a server that is back can not be used", "run", d.ref.ID, "error", err)
 		return

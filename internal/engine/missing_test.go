@@ -83,7 +83,7 @@ func TestAnOpenCallWaitsForItsServerAfterARestart(t *testing.T) {
 			close(g.open)
 			h.over(a, h.log)
 			r = h.ends(r, "completed")
-			want, tools := "It said: work is done", 1
+			want, tools := "It said: work is done", 2 // its own, and read_artifact
 			if !back {
 				want, tools = "It said: Not executed: "+filesAreAway+".", 0
 			}

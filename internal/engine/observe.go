@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -143,6 +144,7 @@ func (d *driver) observe(b *batch, in run.Input, tr *run.Transition, was *run.St
 
 // watchedCall observes a model call from its start on.
 type watchedCall struct {
+	mu    sync.Mutex
 	seen  ModelSeen
 	first atomic.Int64 // Unix nanoseconds
 }
@@ -161,6 +163,8 @@ func (d *driver) watchModel(eff run.CallModel, m *Model) *watchedCall {
 // began is when the call is made.
 func (w *watchedCall) began(e *Engine, req *model.Request) {
 	if w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.seen.Start, w.seen.Request = e.cfg.Now(), req
 	}
 }
@@ -177,10 +181,18 @@ func (w *watchedCall) ended(e *Engine, in run.Input) {
 	if w == nil {
 		return
 	}
+	w.mu.Lock() // one that is abandoned may begin just now
+	defer w.mu.Unlock()
 	s := &w.seen
 	s.End = e.cfg.Now()
+	if s.Start.IsZero() {
+		s.Start = s.End
+	}
 	if n := w.first.Load(); n != 0 {
 		s.First = time.Unix(0, n)
+	}
+	if c, ok := in.(cured); ok {
+		in = c.Input
 	}
 	switch in := in.(type) {
 	case run.ModelDone:

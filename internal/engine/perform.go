@@ -14,6 +14,7 @@ import (
 	"agentd/fault"
 	"agentd/internal/prompt"
 	"agentd/internal/run"
+	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
 	"agentd/tool"
@@ -48,7 +49,11 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 	case run.Sleep:
 		d.sleep(eff)
 	case run.Compact:
-		return run.Compacted{At: d.at(), Error: "the conversation no longer fits the model's context window"}
+		why := "the conversation no longer fits the model's context window"
+		if d.tooLarge != "" {
+			why = d.tooLarge
+		}
+		return run.Compacted{At: d.at(), Error: why}
 	case run.StopEffects:
 		for _, cancel := range d.effects {
 			cancel(errStopped)
@@ -142,18 +147,19 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	d.spec.Overrides.options(&options, d.state.TurnSteps > 1)
 	m.defaults(&options)
 	msgs := d.conv.messages
-	msgs = msgs[:len(msgs):len(msgs)]
-	scratch := d.scratch(eff.Index)
+	ask := &asked{d: d, m: m, origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
+		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
+		Session: d.row.SessionID, Scratch: d.scratch(eff.Index),
+	}}
 	if eff.Closing != "" {
 		// Asked beside the conversation: nothing of it is stored, here or in
 		// the adapter's memory of what it has encoded.
-		options.ToolChoice, scratch = model.ToolChoiceNone, nil
-		msgs = append(msgs, message.User(closing(eff.Closing)))
+		last := message.User(closing(eff.Closing))
+		options.ToolChoice, ask.parts.Scratch, ask.closing = model.ToolChoiceNone, nil, &last
 	}
-	req := prompt.Build(&prompt.Parts{
-		Model: m.ID, System: d.system(), Messages: msgs, Tools: d.tools.set.Specs(),
-		Options: options, Session: d.row.SessionID, Scratch: scratch,
-	})
+	ask.parts.Options = options
+	d.tooLarge = ask.tooLarge()
+	tooLarge := d.tooLarge
 	ctx, cancel, settle := d.effect("model")
 	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
 	watched, pace := d.watchModel(eff, &m), d.pace()
@@ -161,31 +167,33 @@ func (d *driver) callModel(eff run.CallModel) func() {
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
 			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched}
-			if err := pace.wait(ctx, eff.Step, req); err != nil {
-				a.end(g.failed(ctx, req, err, nil))
-				return
-			}
-			watched.began(d.e, req)
 			a.seen = func(in run.Input) {
-				pace.settle(in)
-				if watched != nil {
-					watched.ended(d.e, in)
+				if c, ok := in.(cured); ok {
+					in = c.Input
 				}
+				pace.settle(in)
+				watched.ended(d.e, in)
 			}
 			// From here on, because an application's TransformContext may not listen either.
 			stop := a.abandonAfter(ctx, func() run.Input {
-				return g.failed(ctx, req, &model.Error{Class: model.ClassCancelled, Provider: m.Name, Message: "the call did not end and was abandoned"}, nil)
+				return g.failed(ctx, &model.Request{Model: m.ID}, &model.Error{Class: model.ClassCancelled, Provider: m.Name, Message: "the call did not end and was abandoned"}, nil)
 			})
-			msgs, err := d.e.context(ctx, d.ref, req.Messages)
+			defer stop()
+			req, err := ask.request(ctx, nil)
+			if err == nil && tooLarge != "" {
+				err = &model.Error{Class: model.ClassOverflow, Provider: m.Name, Message: tooLarge}
+			}
+			if err == nil {
+				err = pace.wait(ctx, eff.Step, req)
+			}
+			watched.began(d.e, req)
 			if err != nil {
-				stop()
-				failed := failure(model.AsError(ctx, m.Name, req.Model, err))
+				failed := failure(model.AsError(ctx, m.Name, m.ID, err))
 				failed.At = d.at()
 				a.end(failed)
 				return
 			}
-			req.Messages = d.prefixed(msgs)
-			in := g.run(ctx, cancel, req)
+			in := ask.again(ctx, cancel, g, g.run(ctx, cancel, req))
 			stop()
 			a.end(in)
 		})
@@ -256,7 +264,7 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 	if msg.Timestamp == 0 {
 		msg.Timestamp = d.e.now()
 	}
-	return run.ModelDone{At: d.at(), Message: msg}
+	return run.ModelDone{At: d.at(), Message: message.Clean(msg)}
 }
 
 func (g *generation) generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (msg *message.Message, err error) {
@@ -323,7 +331,7 @@ func (d *driver) callTool(eff run.CallTool) func() {
 	args := d.tools.args(eff.CallID, eff.Name)
 	lost := lostTool{d: d, agent: d.agent, row: *d.row}
 	watched := d.watchTool(eff.Step, eff.CallID, eff.Name, found, d.agent.Redact)
-	parent := d.traceparent(eff.CallID)
+	parent, readOn := d.traceparent(eff.CallID), d.tools.readOn
 	return func() {
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
@@ -351,11 +359,14 @@ func (d *driver) callTool(eff run.CallTool) func() {
 			call := tool.Call{ID: eff.CallID, Name: eff.Name, Args: args, Key: eff.Key, Tenant: d.ref.Tenant,
 				RunID: d.ref.ID, SessionID: d.row.SessionID, Step: eff.Step, Traceparent: parent}
 			d.runTool(ctx, a, t, call, timeout, lost.agent.Redact, func(res tool.Result) run.Input {
-				blob := d.e.capResult(&res, eff.Name)
+				var blob *store.Blob
+				if !own(t) { // the guard: what is read of an artifact is not stored as another
+					blob = d.e.capResult(&res, eff.Name, readOn)
+				}
 				var in run.Input = run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, res), Terminate: res.Terminate,
 					DurationMS: time.Since(start).Milliseconds()}
 				if blob != nil {
-					in = withBlob{in, blob}
+					in = withBlob{in, blob, eff.CallID}
 				}
 				return in
 			})
@@ -372,7 +383,7 @@ func toolMessage(eff run.CallTool, res tool.Result) *message.Message {
 	if len(m.Content) == 0 {
 		m.Content = []message.Block{message.Text("(no output)")}
 	}
-	return &m
+	return message.Clean(&m)
 }
 
 // runTool runs a tool under its timeout and ends the attempt with what outcome

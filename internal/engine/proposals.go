@@ -243,7 +243,7 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	}
 	u := store.ProposalUpdate{Status: applied, By: req.By, Decided: e.now()}
 	whole := contentText(res.Content)
-	b := e.capResult(&res, p.Name)
+	b := e.capResult(&res, p.Name, false)
 	u.Result = contentText(res.Content)
 	switch {
 	case !known && p.Effect == string(tool.Once):
@@ -259,9 +259,12 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	}
 	err = e.setProposal(ctx, req.Tenant, p, u, func(tx *store.Tx) {
 		if b != nil {
-			tx.Blobs, tx.BlobUses = append(tx.Blobs, b), append(tx.BlobUses, store.BlobUse{SessionID: row.SessionID, BlobID: b.ID})
+			tx.Blobs, tx.BlobUses = append(tx.Blobs, b), append(tx.BlobUses, store.BlobUse{SessionID: row.SessionID, BlobID: b.ID, RunID: row.ID, CallID: p.CallID, Name: b.Name, Created: b.Created})
 		}
 	})
+	if err == nil && b != nil {
+		e.trimArtifacts(Ref{req.Tenant, row.SessionID})
+	}
 	if err == nil && u.Status == applying {
 		err = unclear(p)
 	} else if err == nil && res.IsError {

@@ -138,7 +138,7 @@ func (e *Engine) boxOf(ctx context.Context, tenant string, r *store.Run) (*Agent
 	if err := json.Unmarshal(r.Spec, &sp); err != nil {
 		return nil, nil, internal("engine.Answer", err)
 	}
-	box, err := newToolbox(e.validator, agent, &sp.Overrides, r.Mode == Autonomous)
+	box, err := e.newToolbox(agent, &sp.Overrides, r.Mode == Autonomous)
 	if err != nil {
 		return nil, nil, internal("engine.Answer", err)
 	}

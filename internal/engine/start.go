@@ -53,7 +53,7 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if agent.IgnoreIdempotencyKeys {
 		req.IdempotencyKey = ""
 	}
-	if _, err := newToolbox(e.validator, agent, &req.Overrides, req.Mode == Autonomous); err != nil {
+	if _, err := e.newToolbox(agent, &req.Overrides, req.Mode == Autonomous); err != nil {
 		return nil, &fault.Error{Op: "engine.Start", Kind: fault.Invalid, Err: err, Field: "tools"}
 	}
 	if r, err := e.repetition(ctx, &req); r != nil || err != nil {
@@ -422,7 +422,7 @@ func title(blocks []message.Block) string {
 					return string(r[:i])
 				}
 			}
-			return b.Text
+			return strings.ToValidUTF8(b.Text, "\uFFFD")
 		}
 	}
 	return ""

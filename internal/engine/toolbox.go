@@ -21,6 +21,8 @@ type toolbox struct {
 	subagents []string
 	auto      bool
 	freeform  bool
+	// readOn is whether the run has read_artifact.
+	readOn bool
 	// missing says which tools could not be had.
 	missing string
 	// depth is how many runs are above this one, deepest how many there may be.
@@ -36,8 +38,8 @@ type toolbox struct {
 	recalled map[string]string
 }
 
-func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
-	b := toolbox{validator: v, rules: a.Rules, subagents: a.Subagents, auto: autonomous, freeform: a.Freeform, missing: missing(a)}
+func (e *Engine) newToolbox(a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
+	b := toolbox{validator: e.validator, rules: a.Rules, subagents: a.Subagents, auto: autonomous, freeform: a.Freeform, missing: missing(a)}
 	if o.NoTools {
 		return b, nil
 	}
@@ -54,6 +56,9 @@ func newToolbox(v *tool.Validator, a *Agent, o *Overrides, autonomous bool) (too
 	}
 	if len(a.Subagents) > 0 {
 		tools = append(tools, createSubagent{a.Subagents})
+	}
+	if b.readOn = readsOn(a, o); b.readOn {
+		tools = append(tools, readArtifact{e})
 	}
 	for _, c := range o.ClientTools {
 		if _, _, taken := a.Tools.Lookup(c.Name); taken {

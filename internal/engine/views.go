@@ -76,7 +76,7 @@ func (e *Engine) List(ctx context.Context, tenant string, f RunFilter) ([]*Run, 
 func summary(row *store.Run) *Run {
 	r := &Run{ID: row.ID, SessionID: row.SessionID, RootID: row.RootID, ParentID: row.ParentID, Profile: row.Profile,
 		ProfileVersion: row.Version, Mode: row.Mode, User: row.User, Status: row.Status, StopReason: row.StopReason, Steps: row.Steps,
-		Metadata: row.Metadata, CreatedAt: timestamp(row.Created), StartedAt: timestamp(row.Started), EndedAt: timestamp(row.Ended), LastSeq: row.Seq}
+		Metadata: readable(row.Metadata), CreatedAt: timestamp(row.Created), StartedAt: timestamp(row.Started), EndedAt: timestamp(row.Ended), LastSeq: row.Seq}
 	if r.RootID == "" {
 		r.RootID = row.ID
 	}
@@ -95,14 +95,27 @@ func summary(row *store.Run) *Run {
 	return r
 }
 
+// readable is JSON that can be shown: one damaged value in a list would make the
+// whole list unwritable.
+func readable(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || !json.Valid(raw) {
+		return nil
+	}
+	return raw
+}
+
 // view is a run with its output, its budget and its open interrupts.
 func (e *Engine) view(ctx context.Context, tenant string, row *store.Run) (*Run, error) {
 	r := summary(row)
 	r.Budget = e.budget(row)
 	if row.OutputEntry != "" {
 		m, err := e.message(ctx, tenant, row.SessionID, row.OutputEntry)
-		if err != nil {
+		if ctx.Err() != nil {
 			return nil, err
+		}
+		if err != nil {
+			// The rest of the run can be shown all the same.
+			m = &message.Message{Content: []message.Block{message.Text("[the answer can not be read: its entry " + row.OutputEntry + " is damaged]")}}
 		}
 		r.Output = m.Text()
 		if row.StopReason == run.StopClientTools {
@@ -229,7 +242,7 @@ func (e *Engine) Sessions(ctx context.Context, tenant string, f SessionFilter) (
 }
 
 func sessionView(s *store.Session) *SessionView {
-	return &SessionView{ID: s.ID, Title: s.Title, Leaf: s.Leaf, Metadata: s.Metadata, Ephemeral: s.Ephemeral, CreatedAt: timestamp(s.Created), UpdatedAt: timestamp(s.Updated)}
+	return &SessionView{ID: s.ID, Title: s.Title, Leaf: s.Leaf, Metadata: readable(s.Metadata), Ephemeral: s.Ephemeral, CreatedAt: timestamp(s.Created), UpdatedAt: timestamp(s.Updated)}
 }
 
 // Entries gives the session's path from root to leaf, after an entry id ("" for
@@ -239,9 +252,13 @@ func (e *Engine) Entries(ctx context.Context, ref Ref, after string, limit int) 
 	if err != nil {
 		return nil, notFound("session", ref.ID, err)
 	}
-	path, err := e.store.Path(ctx, ref.Tenant, ref.ID, ses.Leaf)
+	path, gap, err := e.path(ctx, ref, ses.Leaf)
 	if err != nil {
-		return nil, internal("engine.Entries", err)
+		return nil, err
+	}
+	notes, err := e.notes(ctx, ref, path, gap)
+	if err != nil {
+		return nil, err
 	}
 	views := []*EntryView{}
 	for _, row := range path {
@@ -251,7 +268,9 @@ func (e *Engine) Entries(ctx context.Context, ref Ref, after string, limit int) 
 		if limit > 0 && len(views) == limit {
 			break
 		}
-		views = append(views, entryView(row))
+		v := entryView(row)
+		v.LeftOut = notes[row.ID]
+		views = append(views, v)
 	}
 	return views, nil
 }
@@ -284,13 +303,4 @@ func (e *Engine) Usage(ctx context.Context, tenant string, from, to int64, ses, 
 			CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Cost: message.Money(u.Cost)}
 	}
 	return views, nil
-}
-
-// Artifact gives a stored payload.
-func (e *Engine) Artifact(ctx context.Context, ref Ref) (name, mimeType string, data []byte, err error) {
-	b, err := e.store.Blob(ctx, ref.Tenant, ref.ID)
-	if err != nil {
-		return "", "", nil, notFound("artifact", ref.ID, err)
-	}
-	return b.Name, b.MimeType, b.Data, nil
 }

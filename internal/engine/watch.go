@@ -124,12 +124,7 @@ func (w *watcher) replay(ctx context.Context) (done bool) {
 			return true
 		}
 		for _, row := range rows {
-			ev, err := w.h.event(ctx, w.e, w.ref.Tenant, row)
-			if err != nil {
-				w.yield(event.Event{}, internal("engine.Watch", err))
-				return true
-			}
-			if w.give(ev) {
+			if w.give(w.h.event(ctx, w.e, w.ref.Tenant, row)) {
 				return true
 			}
 		}

@@ -55,6 +55,36 @@ func AppendObject(dst []byte, object json.RawMessage) []byte {
 	return append(dst, o...)
 }
 
+// maxToolName is how long names of tools may be.
+const maxToolName = 64
+
+// ToolName is the name of a call as every provider takes it: 1 to 64 letters, digits,
+// _ and -. Models make names up, and one that providers refuse would stay in the
+// history of its session.
+func ToolName(name string) string {
+	ok := name != "" && len(name) <= maxToolName
+	for i := 0; ok && i < len(name); i++ {
+		ok = inToolName(name[i])
+	}
+	if ok {
+		return name
+	}
+	out := []byte(name[:min(len(name), maxToolName)])
+	for i := range out {
+		if !inToolName(out[i]) {
+			out[i] = '_'
+		}
+	}
+	if len(out) == 0 {
+		return "unknown"
+	}
+	return string(out)
+}
+
+func inToolName(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
 // AppendKey appends a comma, unless dst ends where an object begins, and the
 // key with its colon. key must need no escape.
 func AppendKey(dst []byte, key string) []byte {

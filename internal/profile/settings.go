@@ -14,6 +14,10 @@ type Settings struct {
 	TaskProfile string `json:"task_profile,omitempty" example:"default"`
 	// Sizes and counts that protect the server.
 	Limits Limits `json:"limits"`
+	// How long results that were too large for the model are kept.
+	Artifacts Artifacts `json:"artifacts"`
+	// Images in one request to a model.
+	Images Images `json:"images"`
 	// Names besides localhost under which the server is called, each with or without a port. Empty: on loopback localhost and loopback addresses alone; beyond it any name where API keys are needed, any address where none are.
 	Hosts []string `json:"hosts,omitempty" example:"[agents.example.com]"`
 	// Certificate of the server; with one it speaks HTTPS alone.

@@ -83,6 +83,8 @@ type Sessions interface {
 // Catalogue shows what there is besides runs and sessions.
 type Catalogue interface {
 	Profiles(ctx context.Context, tenant string) ([]engine.ProfileView, error)
+	// Artifacts gives what is known of a session's artifacts, oldest first.
+	Artifacts(ctx context.Context, session engine.Ref) ([]*engine.ArtifactView, error)
 	Artifact(ctx context.Context, ref engine.Ref) (name, mimeType string, data []byte, err error)
 	// Usage sums usage from (inclusive) to (exclusive), Unix milliseconds; 0 is open.
 	Usage(ctx context.Context, tenant string, from, to int64, session, user string) ([]engine.UsageView, error)

@@ -5,6 +5,7 @@ package session
 
 import (
 	"encoding/json"
+	"slices"
 
 	"agentd/internal/store"
 	"agentd/message"
@@ -22,21 +23,46 @@ const (
 // Interrupted is what the model reads in place of a result that never came.
 const Interrupted = "Tool execution was interrupted."
 
-// Messages gives the messages of a path, root first. An entry that can not be
-// read is left out and reported: one bad row must not cost the session.
-func Messages(path []*store.Entry) (msgs []message.Message, bad []string) {
+// Item is a message of a conversation and where it is from.
+type Item struct {
+	// Entry is the id of its entry, "" for a message that nobody stored. Run is
+	// the run that wrote it, "" if none did.
+	Entry, Run string
+	message.Message
+}
+
+// Problem is an entry that a conversation goes on without, and why.
+type Problem struct{ Entry, What string }
+
+// Items gives the messages of a path, root first. An entry that can not be read is
+// left out and reported: one bad row must not cost the session.
+func Items(path []*store.Entry) (items []Item, problems []Problem) {
 	for _, e := range path {
-		if e.Kind != KindMessage {
+		switch e.Kind {
+		case KindMessage:
+		case KindCompaction, KindRollback, "branch_summary", "label", "custom":
+			continue
+		default:
+			problems = append(problems, Problem{e.ID, "it is of a kind that this agentd does not know: " + e.Kind})
 			continue
 		}
-		var m message.Message
-		if err := json.Unmarshal(e.Body, &m); err != nil {
-			bad = append(bad, e.ID)
+		it := Item{Entry: e.ID, Run: e.RunID}
+		if err := json.Unmarshal(e.Body, &it.Message); err != nil || it.Role == "" {
+			problems = append(problems, Problem{e.ID, "it is damaged"})
 			continue
 		}
-		msgs = append(msgs, m)
+		items = append(items, it)
 	}
-	return msgs, bad
+	return items, problems
+}
+
+// Texts gives the messages of items.
+func Texts(items []Item) []message.Message {
+	out := make([]message.Message, len(items))
+	for i := range items {
+		out[i] = items[i].Message
+	}
+	return out
 }
 
 // Heal makes a conversation acceptable to every provider: replies that failed or
@@ -44,20 +70,30 @@ func Messages(path []*store.Entry) (msgs []message.Message, bad []string) {
 // own are dropped, results without a call are dropped, and calls without a
 // result get one that says so, in the order of the calls.
 func Heal(msgs []message.Message) []message.Message {
-	out := make([]message.Message, 0, len(msgs))
+	items := make([]Item, len(msgs))
+	for i := range msgs {
+		items[i].Message = msgs[i]
+	}
+	return Texts(HealItems(items))
+}
+
+// HealItems is [Heal] of messages that are known by their entries. What it adds has
+// none.
+func HealItems(items []Item) []Item {
+	out := make([]Item, 0, len(items))
 	var open []message.Block // calls of the last reply that have no result yet
 	flush := func() {
 		for _, c := range open {
-			out = append(out, message.ToolResult(c.ID, c.Name, true, message.Text(Interrupted)))
+			out = append(out, Item{Message: message.ToolResult(c.ID, c.Name, true, message.Text(Interrupted))})
 		}
 		open = nil
 	}
-	for _, m := range msgs {
+	for _, m := range items {
 		switch {
 		case m.Custom():
 			continue
 		case m.Role == message.RoleToolResult:
-			i := indexOf(open, m.ToolCallID)
+			i := slices.IndexFunc(open, func(c message.Block) bool { return c.ID == m.ToolCallID })
 			if i < 0 {
 				continue
 			}
@@ -75,13 +111,4 @@ func Heal(msgs []message.Message) []message.Message {
 	}
 	flush()
 	return out
-}
-
-func indexOf(calls []message.Block, id string) int {
-	for i := range calls {
-		if calls[i].ID == id {
-			return i
-		}
-	}
-	return -1
 }

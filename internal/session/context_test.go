@@ -72,11 +72,19 @@ func TestMessagesLeavesBadEntriesOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	msgs, bad := Messages([]*store.Entry{
-		{ID: "1", Kind: KindMessage, Body: good}, {ID: "2", Kind: KindMessage, Body: json.RawMessage(`{"role":3}`)},
-		{ID: "3", Kind: "label", Body: json.RawMessage(`{}`)}, {ID: "4", Kind: KindMessage, Body: good}})
-	if len(msgs) != 2 || fmt.Sprint(bad) != "[2]" {
-		t.Errorf("%d messages, bad %v", len(msgs), bad)
+	items, bad := Items([]*store.Entry{
+		{ID: "1", Kind: KindMessage, Body: good, RunID: "r"}, {ID: "2", Kind: KindMessage, Body: json.RawMessage(`{"role":3}`)},
+		{ID: "3", Kind: "label", Body: json.RawMessage(`{}`)}, {ID: "4", Kind: KindMessage, Body: good}, {ID: "5", Kind: "hologram"},
+		{ID: "6", Kind: KindMessage, Body: json.RawMessage(`null`)}, {ID: "7", Kind: KindMessage}})
+	if len(items) != 2 || items[0].Entry != "1" || items[0].Run != "r" || items[1].Entry != "4" {
+		t.Errorf("%+v", items)
+	}
+	var ids []string
+	for _, p := range bad {
+		ids = append(ids, p.Entry)
+	}
+	if fmt.Sprint(ids) != "[2 5 6 7]" || !strings.Contains(bad[1].What, "hologram") {
+		t.Errorf("bad %v", bad)
 	}
 }
 

@@ -26,6 +26,9 @@ func (anthropic) parse(r *http.Request, body string, count bool) (*request, *api
 		return nil, antBad("anthropic-version: header is required")
 	}
 	root := gjson.Parse(body)
+	if at := badText(body); at >= 0 {
+		return nil, antBad("The request body is not valid JSON: no low surrogate in string: line 1 column %d (char %d)", at+1, at)
+	}
 	if !gjson.Valid(body) {
 		return nil, antBad("The request body is not valid JSON: unexpected character or end of input")
 	}
@@ -75,6 +78,7 @@ type antParser struct {
 	names                   map[string]string // of all calls, by id
 	open                    []string          // ids of the previous message's calls
 	prev                    int               // where they are
+	images                  int               // so far
 }
 
 // top reads one key of the request.
@@ -305,6 +309,8 @@ func (m *antMessage) block(b gjson.Result) *apiError {
 			return antBad("messages: text content blocks must be non-empty")
 		}
 		m.text.WriteString(text)
+	case "image":
+		return m.image(b, at)
 	case "thinking":
 		if m.role != "assistant" {
 			return antBad("%s: `thinking` blocks can only be in `assistant` messages", at())
@@ -333,6 +339,8 @@ func (m *antMessage) toolUse(b gjson.Result, at func() string) *apiError {
 		return antBad("%s.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", at())
 	case name == "":
 		return antBad("%s.tool_use.name: Field required", at())
+	case !idRE.MatchString(name) || len(name) > 200:
+		return antBad("%s.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,200}$'", at())
 	case !b.Get("input").IsObject():
 		return antBad("%s.tool_use.input: Input should be a valid dictionary", at())
 	}
@@ -361,6 +369,16 @@ func (m *antMessage) toolResult(b gjson.Result, at func() string) *apiError {
 	}
 	if m.text.Len() > 0 {
 		return m.p.orphan() // results come before text
+	}
+	var fail *apiError
+	b.Get("content").ForEach(func(_, part gjson.Result) bool {
+		if part.Get("type").String() == "image" {
+			fail = m.image(part, at)
+		}
+		return fail == nil
+	})
+	if fail != nil {
+		return fail
 	}
 	m.p.open = slices.Delete(m.p.open, i, i+1)
 	m.answered = append(m.answered, id)

@@ -25,7 +25,7 @@ func oaiBad(param, code, format string, args ...any) *apiError {
 // parse implements protocol.
 func (openAI) parse(r *http.Request, body string, _ bool) (*request, *apiError) {
 	root := gjson.Parse(body)
-	if !gjson.Valid(body) || !root.IsObject() {
+	if badText(body) >= 0 || !gjson.Valid(body) || !root.IsObject() {
 		return nil, oaiBad("", "", "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)")
 	}
 	p := oaiParser{req: &request{}}
@@ -262,11 +262,15 @@ func (m *oaiMessage) read(v gjson.Result) *apiError {
 		return oaiBad(at, "invalid_type", "Invalid type for '%s': expected an object, but got %s instead.", at, jsonType(v))
 	}
 	var calls gjson.Result
+	var fail *apiError
 	v.ForEach(func(key, f gjson.Result) bool {
 		switch key.String() {
 		case "role":
 			m.role = f.String()
 		case "content":
+			if fail == nil {
+				fail = oaiImages(m.at(), f)
+			}
 			m.text, m.hasContent = contentText(f), f.Type != gjson.Null
 		case "tool_call_id":
 			m.callID = f.String()
@@ -282,6 +286,9 @@ func (m *oaiMessage) read(v gjson.Result) *apiError {
 		return oaiBad(at+".role", "missing_required_parameter", "Missing required parameter: '%s.role'.", at)
 	default:
 		return oaiBad(m.at()+".role", "invalid_value", "Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.role)
+	}
+	if fail != nil {
+		return fail
 	}
 	if fail := m.toolCalls(calls); fail != nil {
 		return fail
@@ -318,6 +325,9 @@ func (m *oaiMessage) toolCalls(calls gjson.Result) (fail *apiError) {
 			return false
 		}
 		switch {
+		case call.Name != "" && (!idRE.MatchString(call.Name) || len(call.Name) > 64):
+			at := fmt.Sprintf("%s.tool_calls[%d].function.name", m.at(), len(m.calls))
+			fail = oaiBad(at, "invalid_value", "Invalid '%s': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", at)
 		case call.ID == "":
 			fail = missing("id")
 		case call.Name == "":

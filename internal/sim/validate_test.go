@@ -200,7 +200,7 @@ func TestAnthropicRefuses(t *testing.T) {
 		"system among the messages": msgs(user, `{"role":"system","content":"be brief"}`),
 		"assistant in two messages": msgs(user, `{"role":"assistant","content":"a"}`, call, says("user", res1, res2)),
 		"prefill":                   msgs(user, `{"role":"assistant","content":"a"}`),
-		"image":                     msgs(says("user", `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA"}}`)),
+		"image":                     msgs(says("user", `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}`)),
 		"redacted thinking":         msgs(user, says("assistant", `{"type":"redacted_thinking","data":"AA"}`, text("")), user),
 		"server tool":               tool(`"type":"web_search_20250305","name":"web_search"`),
 		"unknown keys":              with(`"metadata":{"user_id":"u"},"context_management":{},"x":null`),

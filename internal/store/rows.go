@@ -250,7 +250,14 @@ type Blob struct {
 
 // BlobUse says that a session needs a blob of its tenant. A blob that was used
 // goes with the last session that used it; one that never was stays.
-type BlobUse struct{ SessionID, BlobID string }
+// The other fields are for its [Artifact]: which call made it, what it is called
+// there (the blob's own name if empty) and when (the blob's time if 0).
+type BlobUse struct {
+	SessionID, BlobID string
+
+	RunID, CallID, Name string
+	Created             int64
+}
 
 // Fence makes a Tx conditional on the epoch of a run.
 type Fence struct {
@@ -293,6 +300,9 @@ type Tx struct {
 
 	BlobUses []BlobUse
 
+	ExpireArtifacts []ArtifactExpiry
+	Quarantine      []*Quarantine
+
 	// DropSessions deletes sessions with everything that belongs to them:
 	// entries, rules, runs with their inputs, events, trace and interrupts, and blobs
 	// that no other session uses. Their usage stays: it is the bill. A session
@@ -308,5 +318,5 @@ func (t *Tx) Empty() bool {
 	return len(t.NewSessions)+len(t.NewRuns)+len(t.Entries)+len(t.Leaves)+len(t.Runs)+len(t.Inputs)+
 		len(t.DropInputs)+len(t.NewInterrupts)+len(t.Answers)+len(t.Events)+len(t.Trace)+
 		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions)+len(t.NewRules)+len(t.DropRules)+
-		len(t.NewProposals)+len(t.Proposals)+len(t.NewKeys)+len(t.Keys) == 0
+		len(t.ExpireArtifacts)+len(t.Quarantine)+len(t.NewProposals)+len(t.Proposals)+len(t.NewKeys)+len(t.Keys) == 0
 }

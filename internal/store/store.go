@@ -43,6 +43,8 @@ type Store interface {
 	RuleReader
 	ProposalReader
 	BlobReader
+	ArtifactReader
+	QuarantineReader
 	DropReader
 	KeyReader
 	// Close waits for commits under way and releases the store. It writes

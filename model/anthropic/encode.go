@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -35,6 +36,12 @@ func scratchOf(req *model.Request) *scratch {
 	return s
 }
 
+// assistantFirst begins a history that the API refuses: the first message has to be
+// a user's. It may be one whose beginning was lost.
+const assistantFirst = `,{"role":"assistant"`
+
+const beginningGone = `{"role":"user","content":[{"type":"text","text":"(What was said before is missing.)"}]},`
+
 // encode writes the body of a request.
 func (p *Provider) encode(req *model.Request, info *model.Info) ([]byte, *model.Error) {
 	s := scratchOf(req)
@@ -64,6 +71,9 @@ func (p *Provider) encode(req *model.Request, info *model.Info) ([]byte, *model.
 	}
 	b = p.appendSystem(b, req)
 	b = append(llmwire.AppendKey(b, "messages"), '[')
+	if bytes.HasPrefix(history, []byte(assistantFirst)) {
+		b = append(b, beginningGone...)
+	}
 	if req.CacheLast && mark >= 0 {
 		b = append(b, history[1:mark]...)
 		b = p.appendMark(b)
@@ -392,7 +402,7 @@ func (e encoder) appendReply(b []byte, m *message.Message) []byte {
 		case message.BlockToolCall:
 			b = append(comma(b), `{"type":"tool_use","id":`...)
 			b = llmwire.AppendString(b, callID(c.ID))
-			b = llmwire.AppendString(llmwire.AppendKey(b, "name"), c.Name)
+			b = llmwire.AppendString(llmwire.AppendKey(b, "name"), llmwire.ToolName(c.Name))
 			b = llmwire.AppendObject(llmwire.AppendKey(b, "input"), c.Arguments)
 			b = append(b, '}')
 		}

@@ -285,7 +285,7 @@ func (e encoder) appendAssistant(b []byte, m *message.Message) []byte {
 			b = append(b, `{"id":`...)
 			b = llmwire.AppendString(b, callID(c.ID))
 			b = append(b, `,"type":"function","function":{"name":`...)
-			b = llmwire.AppendString(b, c.Name)
+			b = llmwire.AppendString(b, llmwire.ToolName(c.Name))
 			b = append(b, `,"arguments":`...)
 			b = llmwire.AppendString(b, string(llmwire.AppendObject(nil, c.Arguments)))
 			b = append(b, '}', '}')

@@ -127,6 +127,9 @@ func (a *applier) apply(j *job) error {
 			return err
 		}
 	}
+	if err := a.artifacts(t, tx); err != nil {
+		return err
+	}
 	for _, id := range tx.DropSessions {
 		if err := a.dropSession(t, id); err != nil {
 			return err

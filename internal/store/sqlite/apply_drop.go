@@ -35,7 +35,14 @@ func (a *applier) blobUse(t int64, u store.BlobUse) error {
 	if !ok {
 		return refuse(store.ErrNotFound, "blob %s", u.BlobID)
 	}
-	_, _, err = a.c.exec("INSERT INTO blob_uses (session, blob) VALUES (?, ?) ON CONFLICT DO NOTHING", s.key, k)
+	if _, _, err = a.c.exec("INSERT INTO blob_uses (session, blob) VALUES (?, ?) ON CONFLICT DO NOTHING", s.key, k); err != nil {
+		return err
+	}
+	// The same content again is the same artifact, as new as its last use.
+	_, _, err = a.c.exec(`INSERT INTO artifacts (session, hash, run_id, call_id, name, mime_type, size, created, expired)
+		SELECT ?, hash, ?, ?, coalesce(?, name), mime_type, coalesce(length(data), 0), coalesce(?, created), 0 FROM blobs WHERE key = ?
+		ON CONFLICT DO UPDATE SET run_id = excluded.run_id, call_id = excluded.call_id, name = excluded.name, created = excluded.created, expired = 0, why = NULL`,
+		s.key, text(u.RunID), text(u.CallID), text(u.Name), key(u.Created), k)
 	return err
 }
 
@@ -67,6 +74,8 @@ func (a *applier) dropSession(t int64, id string) error {
 		`DELETE FROM blobs WHERE key IN (SELECT blob FROM blob_uses WHERE session = ?)
 			AND (SELECT count(*) FROM blob_uses u WHERE u.blob = blobs.key) = 1`,
 		"DELETE FROM blob_uses WHERE session = ?",
+		"DELETE FROM artifacts WHERE session = ?",
+		"DELETE FROM quarantine WHERE session = ?",
 		"DELETE FROM sessions WHERE key = ?",
 	} {
 		if _, _, err := a.c.exec(sql, s.key); err != nil {

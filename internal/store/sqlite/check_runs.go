@@ -140,9 +140,12 @@ func (k *checker) journal(c *checkedRun) error {
 		}
 	}
 	for key := int64(0); ; {
-		n, err := k.s.journalRows(k.ctx, k.c, c.row.ID, "WHERE run = ? AND +key > ? ORDER BY key LIMIT ?", func(at, seq int64, b []byte) error {
+		n, err := k.s.journalRows(k.ctx, k.c, c.row.ID, "WHERE run = ? AND +key > ? ORDER BY key LIMIT ?", func(at, seq int64, b []byte, damage error) error {
 			key = at
 			first := last
+			if damage != nil {
+				return damage
+			}
 			err := decode(c.row.ID, b, func(e *store.Event) bool {
 				k.report.Events++
 				if e.Seq <= last {
@@ -174,7 +177,7 @@ func (k *checker) journal(c *checkedRun) error {
 				return err
 			}
 			k.found(store.Finding{Check: "journal", Severity: store.SeverityError, Where: c.where,
-				What:   "a part of its events and trace can not be read (" + err.Error() + "): readers stop there",
+				What:   "a part of its events and trace can not be read (" + err.Error() + "): readers are told so in its place",
 				Advice: "The conversation is not touched by it. Restore the file from a backup if the events matter."}, "")
 			return nil
 		}

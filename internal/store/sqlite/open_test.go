@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -183,24 +184,109 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// TestDamagedRow damages a row that SQLite cannot know to be wrong.
+// A row that is damaged in a way that SQLite cannot know costs what is in it, and
+// not the rest of its run.
 func TestDamagedRow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	s := openTest(t, path, nil)
 	st := newSteps("s", "r", 1)
 	commit(t, s, st.start())
-	if _, _, err := s.writer.exec("UPDATE journal SET body = ?", []byte{formLZ2, 200, 1, 0xff, 0xff}); err != nil {
+	for i := range 3 {
+		commit(t, s, st.step(i+1)...)
+	}
+	ctx := t.Context()
+	events := func() (seqs []int64, lost []int64) {
+		t.Helper()
+		es, err := s.Events(ctx, store.DefaultTenant, "r", 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range es {
+			if n := len(seqs); n > 0 && e.Seq <= seqs[n-1] {
+				t.Fatalf("event %d after %d", e.Seq, seqs[n-1])
+			}
+			seqs = append(seqs, e.Seq)
+			if e.Type == "events_lost" {
+				lost = append(lost, e.Seq)
+			}
+		}
+		return seqs, lost
+	}
+	whole, lost := events()
+	if len(lost) > 0 {
+		t.Fatalf("lost %d of a store that is whole", len(lost))
+	}
+	before, err := s.Trace(ctx, store.DefaultTenant, "r", 0, 0)
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.Events(t.Context(), store.DefaultTenant, "r", 0, 0)
-	wantError(t, err, fault.Internal, path, "events of run r", "backup")
-	_, err = s.Trace(t.Context(), store.DefaultTenant, "r", 0, 0)
-	wantError(t, err, fault.Internal, path, "trace of run r")
-	if _, _, err := s.writer.exec("UPDATE run_specs SET spec = ?", []byte{77, 1, 1}); err != nil {
+	set := func(sql string, args ...any) {
+		t.Helper()
+		if n, _, err := s.writer.exec(sql, args...); err != nil || n == 0 {
+			t.Fatalf("%s: %d rows, %v", sql, n, err)
+		}
+	}
+	var key, last int64
+	if _, err := s.writer.get("SELECT key, last_seq FROM journal WHERE entries > 0 AND last_seq IS NOT NULL ORDER BY key LIMIT 1", []any{&key, &last}); err != nil || key == 0 {
+		t.Fatalf("no row with a dictionary: %v", err)
+	}
+	var body, word string
+	if _, err := s.writer.get("SELECT hex(body) FROM journal WHERE key = ?", []any{&body}, key); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Run(t.Context(), store.DefaultTenant, "r")
-	wantError(t, err, fault.Internal, path, "spec of run r")
+	for _, d := range []struct {
+		name   string
+		damage func()
+	}{
+		{"the row", func() { set("UPDATE journal SET body = ? WHERE key = ?", []byte{formLZ2, 200, 1, 0xff, 0xff}, key) }},
+		{"numbers", func() {
+			set("UPDATE journal SET body = ? WHERE key = ?", s.codec.pack(nil, []byte{1, 9, 0, 0, 0, 0, 0}, []byte("r")), key)
+		}},
+		{"an entry is damaged", func() {
+			set("UPDATE entries SET body = ? WHERE key = (SELECT entry FROM journal WHERE key = ?)", []byte{formLZ2, 200, 1, 0xff}, key)
+		}},
+		{"an entry is gone", func() { set("DELETE FROM entries WHERE key = (SELECT entry FROM journal WHERE key = ?)", key) }},
+	} {
+		name := d.name
+		d.damage()
+		seqs, lost := events()
+		if len(lost) != 1 || lost[0] != last || seqs[len(seqs)-1] != whole[len(whole)-1] || seqs[0] > whole[0] && seqs[0] != last {
+			t.Errorf("%s: lost %v, have %v of %v", name, lost, seqs, whole)
+		}
+		after, err := s.Trace(ctx, store.DefaultTenant, "r", 0, 0)
+		if err != nil || len(after) == 0 || len(after) > len(before) {
+			t.Errorf("%s: %d rows of trace of %d, %v", name, len(after), len(before), err)
+		}
+		if page, err := s.Events(ctx, store.DefaultTenant, "r", last-1, 2); err != nil || len(page) != 2 || page[0].Seq != last {
+			t.Errorf("%s: %v, %v", name, page, err)
+		}
+		r, err := s.Check(ctx, store.CheckOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := false
+		for _, f := range r.Findings {
+			told = told || f.Check == "journal" || f.Check == "events"
+		}
+		if !told {
+			t.Errorf("%s: the check says %+v", name, r.Findings)
+		}
+		if word = body; strings.HasPrefix(name, "an entry") {
+			continue
+		}
+		raw, err := hex.DecodeString(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set("UPDATE journal SET body = ? WHERE key = ?", raw, key)
+	}
+	set("UPDATE run_specs SET spec = ?", []byte{77, 1, 1})
+	set("UPDATE runs SET state = ?", []byte{formLZ2, 9})
+	// Whoever needs them finds that they can not be decoded; the rest is there.
+	r, err := s.Run(ctx, store.DefaultTenant, "r")
+	if err != nil || r.ID != "r" || json.Valid(r.State) || json.Valid(r.Spec) || len(r.State) == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
 }
 
 func TestForeignDatabaseIsLeftAlone(t *testing.T) {
@@ -281,6 +367,43 @@ func TestMigrationFromTheFirstVersion(t *testing.T) {
 		}
 	}
 	commit(t, s, &store.Tx{Tenant: store.DefaultTenant, NewSessions: []*store.Session{{ID: "t", IdempotencyKey: "k"}, {ID: "u"}}})
+}
+
+// Artifacts from before retention have their facts, and are swept like others.
+func TestMigrationOfArtifacts(t *testing.T) {
+	ms, err := loadMigrations(migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.db")
+	c, err := openConn(dsn(path, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := applyMigrations(c, ms[:9]); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.script(`INSERT INTO tenants (id) VALUES ('default');
+		INSERT INTO sessions (tenant, id, created, minute, updated) VALUES (1, 's', 1, 0, 1);
+		INSERT INTO blobs (tenant, hash, mime_type, name, created, data) VALUES (1, x'aa', 'text/plain', 'a.txt', 7, x'0102'), (1, x'bb', NULL, NULL, 8, NULL);
+		INSERT INTO blob_uses (session, blob) VALUES (1, 1), (0, 2);`); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, path, nil)
+	got, err := s.Artifacts(t.Context(), store.DefaultTenant, "s")
+	if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], &store.Artifact{SessionID: "s", ID: "aa", Name: "a.txt", MimeType: "text/plain", Size: 2, Created: 7}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	commit(t, s, &store.Tx{Tenant: store.DefaultTenant, ExpireArtifacts: []store.ArtifactExpiry{{SessionID: "s", ID: "aa", At: 9}}})
+	if _, err := s.Blob(t.Context(), store.DefaultTenant, "aa"); err == nil {
+		t.Error("its content is still there")
+	}
+	if _, err := s.Blob(t.Context(), store.DefaultTenant, "bb"); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestMigrationFilesAreNumbered(t *testing.T) {

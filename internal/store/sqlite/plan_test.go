@@ -69,6 +69,12 @@ func TestNoScans(t *testing.T) {
 	read(s.Family(ctx, tenant, "s"))
 	blob := store.Blob{ID: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}
 	commit(t, s, &store.Tx{Tenant: tenant, Blobs: []*store.Blob{&blob}, BlobUses: []store.BlobUse{{SessionID: "s", BlobID: blob.ID}}})
+	read(s.Artifacts(ctx, tenant, "s"))
+	read(s.ArtifactUses(ctx, tenant, blob.ID))
+	read(s.Overdue(ctx, store.Retention{Files: 1}, &store.SessionRef{Tenant: tenant, ID: "s"}, 9))
+	read(s.Quarantined(ctx, tenant, "s"))
+	commit(t, s, &store.Tx{Tenant: tenant, Quarantine: []*store.Quarantine{{SessionID: "s", EntryID: "e", What: "text"}},
+		ExpireArtifacts: []store.ArtifactExpiry{{SessionID: "s", ID: blob.ID, At: 1}}})
 	k := &store.APIKey{ID: "k", Tenant: tenant, Hash: make([]byte, 32), Scopes: []string{"read"}}
 	commit(t, s, &store.Tx{Tenant: tenant, NewKeys: []*store.APIKey{k}}, &store.Tx{Tenant: tenant, Keys: []store.KeyChange{{ID: "k", Revoked: 1}}})
 	read(s.APIKey(ctx, "k"))

@@ -3,10 +3,10 @@ package sqlite
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
-	"fmt"
 
-	"agentd/fault"
+	"agentd/event"
 	"agentd/internal/store"
 )
 
@@ -17,7 +17,33 @@ const journalChunk = 64
 // errEnough ends the reading of rows.
 var errEnough = errors.New("enough")
 
-// Events implements store.JournalReader. What it holds in memory is a chunk of
+// eventsOf decodes a row of the journal. What comes of a damaged row may look like
+// events; their numbers tell.
+func eventsOf(run string, b []byte, last int64) (es []*store.Event, err error) {
+	seq := int64(0)
+	err = decode(run, b, func(e *store.Event) bool {
+		if e.Seq <= seq {
+			seq = -1
+			return false
+		}
+		seq = e.Seq
+		es = append(es, e)
+		return true
+	}, nil)
+	if err == nil && seq != last {
+		err = errPacked
+	}
+	return es, err
+}
+
+// lost stands for the events of a row that can not be read.
+func lost(run string, seq int64) *store.Event {
+	return &store.Event{RunID: run, Seq: seq, Type: string(event.EventsLost),
+		Data: json.RawMessage(`{"message":"Events up to this one are damaged and can not be read. The conversation is not touched by it; agentd doctor says more."}`)}
+}
+
+// Events implements store.JournalReader. Damaged rows are left out, with an event
+// in their place that says so. What it holds in memory is a chunk of
 // the journal and its answer, however long the run is.
 func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, limit int) ([]*store.Event, error) {
 	var out []*store.Event
@@ -28,16 +54,23 @@ func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, l
 			return err
 		}
 		for last := after; ; {
-			n, err := s.journalRows(ctx, c, runID, "WHERE run = ? AND last_seq > ? ORDER BY last_seq LIMIT ?", func(_, seq int64, b []byte) error {
+			n, err := s.journalRows(ctx, c, runID, "WHERE run = ? AND last_seq > ? ORDER BY last_seq LIMIT ?", func(_, seq int64, b []byte, err error) error {
 				if last = seq; full() {
 					return errEnough
 				}
-				return decode(runID, b, func(e *store.Event) bool {
-					if e.Seq > after {
+				var es []*store.Event
+				if err == nil {
+					es, err = eventsOf(runID, b, seq)
+				}
+				if err != nil {
+					es = []*store.Event{lost(runID, seq)}
+				}
+				for _, e := range es {
+					if e.Seq > after && !full() {
 						out = append(out, e)
 					}
-					return !full()
-				}, nil)
+				}
+				return nil
 			}, k, last, journalChunk)
 			if err != nil || n < journalChunk {
 				return err
@@ -45,12 +78,12 @@ func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, l
 		}
 	})
 	if err != nil && !errors.Is(err, errEnough) {
-		return nil, s.damaged("events of run "+runID, err)
+		return nil, err
 	}
 	return out, nil
 }
 
-// Trace implements store.JournalReader. What it holds in memory is a chunk of the
+// Trace implements store.JournalReader. Of a damaged row it gives one that says so. What it holds in memory is a chunk of the
 // journal and its answer; what comes before after is read and dropped.
 func (s *Store) Trace(ctx context.Context, tenant, runID string, after, limit int) ([]*store.Trace, error) {
 	var out []*store.Trace
@@ -62,17 +95,25 @@ func (s *Store) Trace(ctx context.Context, tenant, runID string, after, limit in
 		}
 		// Rows without events have no number, so pages go by the key.
 		for last := int64(0); ; {
-			n, err := s.journalRows(ctx, c, runID, "WHERE run = ? AND +key > ? ORDER BY key LIMIT ?", func(key, _ int64, b []byte) error {
+			n, err := s.journalRows(ctx, c, runID, "WHERE run = ? AND +key > ? ORDER BY key LIMIT ?", func(key, _ int64, b []byte, err error) error {
 				if last = key; full() {
 					return errEnough
 				}
-				return decode(runID, b, nil, func(t *store.Trace) {
+				var ts []*store.Trace
+				if err == nil {
+					err = decode(runID, b, nil, func(t *store.Trace) { ts = append(ts, t) })
+				}
+				if err != nil {
+					ts = []*store.Trace{{RunID: runID, Kind: "Lost", Body: json.RawMessage(`{"in":{"message":"this part of the trace is damaged"}}`)}}
+				}
+				for _, t := range ts {
 					if after > 0 {
 						after--
 					} else if !full() {
 						out = append(out, t)
 					}
-				})
+				}
+				return nil
 			}, k, last, journalChunk)
 			if err != nil || n < journalChunk {
 				return err
@@ -80,14 +121,15 @@ func (s *Store) Trace(ctx context.Context, tenant, runID string, after, limit in
 		}
 	})
 	if err != nil && !errors.Is(err, errEnough) {
-		return nil, s.damaged("trace of run "+runID, err)
+		return nil, err
 	}
 	return out, nil
 }
 
 // journalRows calls each with the key, the last number and the content of every row of the
-// journal that where selects, and gives how many these are.
-func (s *Store) journalRows(ctx context.Context, c *conn, runID, where string, each func(key, lastSeq int64, content []byte) error, args ...any) (n int, err error) {
+// journal that where selects, or the error that it can not be unpacked, and gives how
+// many these are.
+func (s *Store) journalRows(ctx context.Context, c *conn, runID, where string, each func(key, lastSeq int64, content []byte, damage error) error, args ...any) (n int, err error) {
 	type packed struct {
 		key, entry, n, seq int64
 		body               []byte
@@ -103,36 +145,28 @@ func (s *Store) journalRows(ctx context.Context, c *conn, runID, where string, e
 	var dict [][]byte
 	for _, p := range rows {
 		dict = dict[:0]
+		var damage error
 		if p.n > 0 {
 			if err := c.query(ctx, "SELECT body FROM entries WHERE key >= ? AND key < ? ORDER BY key", func(r row) error {
 				b, err := s.codec.unpackBody(r.blob(0))
-				dict = append(dict, b)
-				return err
+				dict, damage = append(dict, b), errors.Join(damage, err)
+				return nil
 			}, p.entry, p.entry+p.n); err != nil {
 				return 0, err
 			}
 			if int64(len(dict)) != p.n {
-				return 0, errPacked
+				damage = errPacked
 			}
 		}
-		b, err := s.codec.unpack(p.body, append(dict, journalKey(p.body, runID))...)
-		if err != nil {
-			return 0, err
+		var b []byte
+		if damage == nil {
+			b, damage = s.codec.unpack(p.body, append(dict, journalKey(p.body, runID))...)
 		}
-		if err := each(p.key, p.seq, b); err != nil {
+		if err := each(p.key, p.seq, b, damage); err != nil {
 			return 0, err
 		}
 	}
 	return len(rows), nil
-}
-
-// damaged names what could not be read, where the value itself is at fault.
-func (s *Store) damaged(what string, err error) error {
-	if !errors.Is(err, errPacked) {
-		return err
-	}
-	return &fault.Error{Op: "sqlite", Kind: fault.Internal, Err: fmt.Errorf("%s: %s: %w", s.path, what, err),
-		Hint: "the file is damaged: restore it from a backup"}
 }
 
 const interruptColumns = `SELECT i.id, r.id, i.root_id, s.id, i.call_id, i.kind, i.prompt, i.schema, i.tool_call, i.created, i.expires,

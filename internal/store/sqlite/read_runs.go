@@ -23,7 +23,8 @@ func runOf(r row) *store.Run {
 	return x
 }
 
-// Run implements store.RunReader.
+// Run implements store.RunReader. State and Spec that are damaged are given as
+// something that can not be decoded.
 func (s *Store) Run(ctx context.Context, tenant, id string) (*store.Run, error) {
 	var out *store.Run
 	var state, spec []byte
@@ -39,20 +40,22 @@ func (s *Store) Run(ctx context.Context, tenant, id string) (*store.Run, error) 
 	if out == nil {
 		return nil, refuse(store.ErrNotFound, "run %s", id)
 	}
-	if out.State, err = s.unpacked(state); err != nil {
-		return nil, s.damaged("state of run "+id, err)
-	}
-	if out.Spec, err = s.unpacked(spec); err != nil {
-		return nil, s.damaged("spec of run "+id, err)
-	}
+	out.State, out.Spec = s.unpacked(state), s.unpacked(spec)
 	return out, nil
 }
 
-func (s *Store) unpacked(v []byte) ([]byte, error) {
+// unpacked gives a damaged value as it is: it is nothing that anybody can decode,
+// and whoever needs it says so. The rest of the run must be readable, and its
+// session free.
+func (s *Store) unpacked(v []byte) []byte {
 	if v == nil {
-		return nil, nil
+		return nil
 	}
-	return s.codec.unpack(v)
+	b, err := s.codec.unpack(v)
+	if err != nil {
+		return v
+	}
+	return b
 }
 
 // Runs implements store.RunReader. Newest means committed last.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"agentd/fault"
 	"agentd/internal/store"
 )
 
@@ -149,8 +148,8 @@ func (s *Store) Entry(ctx context.Context, tenant, sessionID, id string) (*store
 	return er.out[0], nil
 }
 
-// Path implements store.SessionReader. An entry whose parent is missing is an
-// error (store.ErrNotFound): a path with a hole would be a wrong conversation.
+// Path implements store.SessionReader. An entry whose parent is missing, or that is
+// its own ancestor, is an error (store.ErrNotFound): a path with a hole would be a wrong conversation.
 //
 // It reads the session and links it in memory: for the usual session, which is
 // nearly one line, that is several times faster than a recursive query.
@@ -191,7 +190,7 @@ func (er *entryReader) chain(leaf string) ([]*store.Entry, error) {
 			return nil, refuse(store.ErrNotFound, "entry %s of session %s, on the path to %s", id, er.session, leaf)
 		}
 		if len(path) > len(er.out) {
-			return nil, fault.New(fault.Internal, "the entries of session "+er.session+" form a circle")
+			return nil, refuse(store.ErrNotFound, "the root of session %s: its entries form a circle", er.session)
 		}
 		path = append(path, er.out[i])
 		id = er.out[i].Parent

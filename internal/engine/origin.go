@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"agentd/internal/session"
+	"agentd/internal/store"
+	"agentd/message"
+)
+
+// A conversation goes on whatever became of one of its entries: what can not be
+// read, what is of a newer agentd, and what a provider refuses is left out, and
+// said to be: in the run's first event, in the log, in the session's entries and by
+// the doctor.
+
+// origin is where a message of a conversation is from.
+type origin struct {
+	entry string // "" for one that nobody stored
+	run   string
+	own   bool // of the run itself
+}
+
+// load takes in what was read.
+func (c *conversation) load(items []session.Item, own string) {
+	c.messages = session.Texts(items)
+	c.origins = make([]origin, len(items))
+	for i := range items {
+		c.origins[i] = origin{entry: items[i].Entry, run: items[i].Run, own: items[i].Run == own}
+	}
+}
+
+// maxWarnings bounds how many entries are named in an event.
+const maxWarnings = 5
+
+// warnings say what the conversation has to do without.
+func (c *conversation) warnings() (w []string) {
+	for i, p := range c.problems {
+		if i == maxWarnings {
+			return append(w, fmt.Sprintf("and %d more entries are left out", len(c.problems)-i))
+		}
+		w = append(w, "entry "+p.Entry+" of the conversation is left out: "+p.What)
+	}
+	return w
+}
+
+// path gives the entries from the root to a leaf. If the way breaks, it begins
+// behind the gap, which is the id of the entry that is missing.
+func (e *Engine) path(ctx context.Context, ref Ref, leaf string) (path []*store.Entry, gap string, err error) {
+	path, err = e.store.Path(ctx, ref.Tenant, ref.ID, leaf)
+	if err == nil {
+		return path, "", nil
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return nil, "", internal("engine.path", err) // it may be readable later
+	}
+	if _, err := e.store.Session(ctx, ref.Tenant, ref.ID); err != nil {
+		return nil, "", notFound("session", ref.ID, err)
+	}
+	all, err := e.store.Entries(ctx, ref.Tenant, ref.ID, "", 0)
+	if err != nil {
+		return nil, "", internal("engine.path", err)
+	}
+	byID := make(map[string]*store.Entry, len(all))
+	for _, row := range all {
+		byID[row.ID] = row
+	}
+	for id := leaf; id != ""; {
+		row := byID[id]
+		if row == nil {
+			gap = id
+			break
+		}
+		delete(byID, id) // a circle ends where it began
+		path = append(path, row)
+		id = row.Parent
+	}
+	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
+		path[i], path[j] = path[j], path[i]
+	}
+	return path, gap, nil
+}
+
+// leaveOut applies what was found out about entries, and replaces images that no
+// provider takes: they may have been stored by an older agentd, or by another program.
+func (d *driver) leaveOut(ctx context.Context, items []session.Item) error {
+	for i := range items {
+		m := &items[i].Message
+		for j := range m.Content {
+			if err := m.Content[j].CheckImage(); err != nil {
+				m.Content[j] = message.Text("[An image is left out: it " + err.Error() + ".]")
+			}
+		}
+	}
+	if d.fresh != nil {
+		return nil // nobody has found out anything
+	}
+	rows, err := d.e.store.Quarantined(ctx, d.ref.Tenant, d.row.SessionID)
+	if err != nil {
+		return internal("engine.load", err)
+	}
+	for _, q := range rows {
+		for i := range items {
+			if items[i].Entry == q.EntryID {
+				items[i].Message = session.LeaveOut(items[i].Message, q.What, q.Reason)
+			}
+		}
+	}
+	return nil
+}
+
+// notes say of entries why models are not shown them.
+func (e *Engine) notes(ctx context.Context, ref Ref, path []*store.Entry, gap string) (map[string]string, error) {
+	rows, err := e.store.Quarantined(ctx, ref.Tenant, ref.ID)
+	if err != nil {
+		return nil, internal("engine.Entries", err)
+	}
+	notes := map[string]string{}
+	for _, q := range rows {
+		what := map[string]string{session.LeaveImages: "its images", session.LeaveText: "all but the beginning of its text"}[q.What]
+		if what == "" {
+			what = "all of it"
+		}
+		notes[q.EntryID] = what + ": " + q.Reason
+	}
+	_, bad := session.Items(path)
+	for _, p := range bad {
+		notes[p.Entry] = p.What
+	}
+	if gap != "" && len(path) > 0 {
+		notes[path[0].ID] = "what was said before: entry " + gap + " is gone"
+	}
+	return notes, nil
+}

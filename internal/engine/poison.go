@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"agentd/event"
+	"agentd/internal/prompt"
+	"agentd/internal/run"
+	"agentd/internal/session"
+	"agentd/internal/store"
+	"agentd/message"
+	"agentd/model"
+)
+
+// What a provider refused once stays in its session, and would be refused with every
+// later message. So when a request is refused, it is made again without what may be
+// to blame: images, if the provider names them; else what runs said that failed before
+// this one. If that goes through, they are to blame, and are left out from then on. A
+// request that is refused for another reason (a wrong setting, a model that is not
+// there) is refused again, and nothing is left out for it.
+
+// cure is a part of the conversation that may be to blame.
+type cure struct {
+	what    string
+	reason  string
+	entries map[string]bool
+}
+
+// asked is what a model call was made of, for making it again.
+type asked struct {
+	d       *driver
+	m       Model
+	parts   prompt.Parts
+	origins []origin
+	closing *message.Message
+}
+
+// request builds the request, without what a cure leaves out; nil leaves nothing out.
+// It runs outside the driver's goroutine.
+func (a *asked) request(ctx context.Context, c *cure) (*model.Request, error) {
+	msgs := a.parts.Messages
+	if c != nil {
+		msgs = c.apply(msgs, a.origins)
+	}
+	if a.closing != nil {
+		msgs = append(msgs[:len(msgs):len(msgs)], *a.closing)
+	}
+	d := a.d
+	msgs, err := d.e.context(ctx, d.ref, msgs)
+	if err != nil {
+		return nil, err
+	}
+	msgs = session.Fit(msgs, &session.Limits{Images: d.e.cfg.Images, NoImages: a.m.NoImages, Window: a.m.Window})
+	parts := a.parts
+	parts.Messages = d.prefixed(msgs)
+	return prompt.Build(&parts), nil
+}
+
+// apply leaves out. The messages are not changed.
+func (c *cure) apply(msgs []message.Message, origins []origin) []message.Message {
+	out := append([]message.Message(nil), msgs...)
+	for i := range out {
+		if i < len(origins) && c.entries[origins[i].entry] {
+			out[i] = session.LeaveOut(out[i], c.what, c.reason)
+		}
+	}
+	return out
+}
+
+// again makes a call that failed without what may be to blame, and gives the outcome:
+// the first one's, if nothing helped.
+func (a *asked) again(ctx context.Context, cancel context.CancelCauseFunc, g *generation, first run.Input) run.Input {
+	failed, ok := first.(run.ModelFailed)
+	if !ok || failed.Class != run.FailOverflow && failed.Reason != string(model.ClassInvalid) {
+		return first
+	}
+	for _, c := range a.cures(ctx, &failed) {
+		if ctx.Err() != nil {
+			return first
+		}
+		req, err := a.request(ctx, c)
+		if err != nil {
+			return first
+		}
+		switch in := g.run(ctx, cancel, req).(type) {
+		case run.ModelDone:
+			return cured{in, c}
+		case run.ModelFailed:
+			if in.Class != run.FailOverflow && in.Class != run.FailFatal {
+				return in // it may go through later, and is refused first again
+			}
+		}
+	}
+	return first
+}
+
+// maxReason bounds what is repeated of a provider's words.
+const maxReason = 300
+
+// cures gives what may be to blame, the least that could be first.
+func (a *asked) cures(ctx context.Context, f *run.ModelFailed) (cures []*cure) {
+	reason := head(strings.ToValidUTF8(f.Error, ""), maxReason)
+	add := func(what, reason string, suspect func(i int) bool) {
+		c := &cure{what: what, reason: reason, entries: map[string]bool{}}
+		for i, o := range a.origins {
+			if o.entry != "" && suspect(i) {
+				c.entries[o.entry] = true
+			}
+		}
+		if n := len(cures); len(c.entries) > 0 && (n == 0 || cures[n-1].what != what || len(cures[n-1].entries) != len(c.entries)) {
+			cures = append(cures, c)
+		}
+	}
+	msgs := a.parts.Messages
+	if strings.Contains(strings.ToLower(f.Error), "image") && f.Class != run.FailOverflow {
+		answered := len(msgs) - 1 // what a model has answered was taken once
+		for answered >= 0 && msgs[answered].Role != message.RoleAssistant {
+			answered--
+		}
+		hasImage := func(i int) bool {
+			for j := range msgs[i].Content {
+				if msgs[i].Content[j].Type == message.BlockImage {
+					return true
+				}
+			}
+			return false
+		}
+		why := "the model's provider refused it: " + reason
+		add(session.LeaveImages, why, func(i int) bool { return i > answered && hasImage(i) })
+		add(session.LeaveImages, why, hasImage)
+	}
+	suspects := a.suspects(ctx)
+	if f.Class == run.FailOverflow {
+		add(session.LeaveText, "it did not fit the model's context window", func(i int) bool { return suspects[i] })
+	} else {
+		add(session.LeaveMessage, "the model's provider refused it: "+reason, func(i int) bool { return suspects[i] })
+	}
+	return cures
+}
+
+// suspects are the messages of the runs directly before this one that failed.
+func (a *asked) suspects(ctx context.Context) map[int]bool {
+	out := map[int]bool{}
+	last, failed := "", false
+	for i := len(a.origins) - 1; i >= 0; i-- {
+		o := a.origins[i]
+		if o.own || o.entry == "" {
+			continue
+		}
+		if o.run != last {
+			last, failed = o.run, false
+			if o.run != "" {
+				row, err := a.d.e.store.Run(ctx, a.d.ref.Tenant, o.run)
+				failed = err == nil && row.Status == string(run.Failed)
+			}
+		}
+		if !failed {
+			break
+		}
+		out[i] = true
+	}
+	return out
+}
+
+// tooLarge says that a message of this run is alone larger than the model's window,
+// or "". What was said before is cut instead.
+func (a *asked) tooLarge() string {
+	if a.m.Window <= 0 || a.d.e.hooked() { // the application may shorten it
+		return ""
+	}
+	for i := range a.parts.Messages {
+		m := &a.parts.Messages[i]
+		if n := session.Tokens(m); n > a.m.Window && i < len(a.origins) && a.origins[i].own && m.Role != message.RoleAssistant {
+			what := "the message"
+			if m.Role == message.RoleToolResult {
+				what = "the result of " + m.ToolName
+			}
+			return fmt.Sprintf("%s has at least %d tokens, and the context window of %s has %d: it was not sent, and the session goes on without the rest of it", what, n, a.m.Name, a.m.Window)
+		}
+	}
+	return ""
+}
+
+// cured is a reply that came when something was left out.
+type cured struct {
+	run.Input
+	cure *cure
+}
+
+// quarantine notes what was left out, with the reply that came of it.
+func (d *driver) quarantine(b *batch, c *cure) {
+	now := d.e.now()
+	d.conv.messages = c.apply(d.conv.messages, d.conv.origins)
+	for _, o := range d.conv.origins {
+		if !c.entries[o.entry] {
+			continue
+		}
+		b.tx.Quarantine = append(b.tx.Quarantine, &store.Quarantine{SessionID: d.row.SessionID, EntryID: o.entry, What: c.what, Reason: c.reason, RunID: d.ref.ID, Created: now})
+		data, err := json.Marshal(map[string]string{"entry_id": o.entry, "what": c.what, "reason": c.reason})
+		if err != nil {
+			continue
+		}
+		b.events = append(b.events, event.Event{RunID: d.ref.ID, Time: now, Step: d.state.Step, Type: event.EntryQuarantined, Data: json.RawMessage(data)})
+	}
+	d.e.log.Warn("a request went through without a part of the conversation, which is left out from now on", "run", d.ref.ID,
+		"session", d.row.SessionID, "entries", len(c.entries), "what", c.what, "reason", c.reason)
+}
