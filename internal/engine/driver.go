@@ -54,8 +54,12 @@ type driver struct {
 	calls     string // entry of the reply whose calls are open
 	// returned are the texts of queued inputs that the run will never take.
 	returned []string
-	lingers  bool   // a change has gathered whose commit is not started
-	buf      []byte // rows are written here, and copied at their length
+	// grant is what the open model call was granted, where there are pots.
+	grant     *grant
+	measured  measured
+	overspent bool   // a call cost more than was reserved
+	lingers   bool   // a change has gathered whose commit is not started
+	buf       []byte // rows are written here, and copied at their length
 }
 
 // item is an input with what must be in the same commit and who waits for it.
@@ -390,6 +394,8 @@ func (d *driver) apply(it item) {
 			pure = w.Input
 		case withArgs:
 			pure = w.Input
+		case granted:
+			pure, d.grant = w.Input, w.grant
 		}
 		tr, err := run.Step(d.state, pure)
 		if err != nil {
@@ -417,8 +423,12 @@ func (d *driver) apply(it item) {
 			d.e.slots.force(d)
 		}
 		was := d.stateToObserve()
+		calls, failures := d.state.ToolCalls, d.state.Failures
 		d.state = tr.State
 		d.record(b, pure, &tr)
+		if len(d.state.Settings.Pots) > 0 {
+			d.count(b.tx, calls, failures)
+		}
 		if was != nil {
 			d.observe(b, pure, &tr, was)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,6 +54,8 @@ type Agent struct {
 	Subagents []string
 	// AskUser adds the ask_user_question tool.
 	AskUser bool
+	// Caps are those of a run of the agent and all below it.
+	Caps Caps
 	// Plans gives interactive runs the tool propose_plan.
 	Plans bool
 	// System is the system prompt; Interactive or Autonomous is added to it by
@@ -110,6 +113,8 @@ type Model struct {
 	// is written, in the unit of [message.Money]; 0: nobody knows. It is for
 	// choosing among models, not for bills.
 	Price int64
+	// Info is what is known of it: its prices are what calls are reserved by.
+	Info model.Info
 }
 
 // thinkingRoom is how many tokens a reply must be allowed for a model to think
@@ -172,6 +177,8 @@ type Config struct {
 	// AbandonAfter is how long a cancelled tool may take to end before it is
 	// abandoned; 0 means one second.
 	AbandonAfter time.Duration
+	// Budgets are the pots that runs share beyond their own trees.
+	Budgets Budgets
 	// KeepEphemeral is how long ephemeral sessions are kept after their last
 	// run ended; 0 keeps them. They are deleted from Recover on.
 	KeepEphemeral time.Duration
@@ -247,6 +254,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.MaxReferencesBytes <= 0 {
 		cfg.MaxReferencesBytes = 64 << 10
 	}
+	cfg.Budgets = cfg.Budgets.withDefaults()
 	if cfg.AbandonAfter <= 0 {
 		cfg.AbandonAfter = time.Second
 	}
@@ -431,6 +439,9 @@ func failure(err *model.Error) run.ModelFailed {
 		// Another model may answer; asking this one again is of no use.
 		f.Class = run.FailUnavailable
 	}
+	if err.Code == unpricedCode {
+		return f
+	}
 	switch err.Class {
 	case model.ClassAuth:
 		f.Hint = "Check the provider's API key (api_key_env in the profile)."
@@ -440,6 +451,21 @@ func failure(err *model.Error) run.ModelFailed {
 		f.Hint = "The provider's account has no credit or is over its plan's limit."
 	}
 	return f
+}
+
+// free is whether a call that gave nothing costs nothing, for certain: the provider
+// refused it, or was never reached. What was cut off or given up may have to be paid.
+func free(err *model.Error) bool {
+	switch err.Class {
+	case model.ClassRateLimited, model.ClassOverloaded, model.ClassServer, model.ClassOverflow, model.ClassQuota, model.ClassAuth,
+		model.ClassInvalid, model.ClassNotFound, model.ClassOpen:
+		return true
+	case model.ClassConnection:
+		var op *net.OpError
+		var dns *net.DNSError
+		return errors.As(err.Err, &dns) || errors.As(err.Err, &op) && op.Op == "dial"
+	}
+	return false
 }
 
 func userMessage(blocks []message.Block, now int64) message.Message {

@@ -34,6 +34,10 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 		// A model call may start ahead of the commit: if that fails the reply
 		// is dropped, and nothing but tokens is lost.
 		b.start = append(b.start, d.callModel(eff))
+	case run.Reserve:
+		// It waits for the commit: where the run stands when it holds something is
+		// where the next driver finds it.
+		b.after = append(b.after, d.reserve(eff))
 	case run.CallTool:
 		start := d.callTool(eff)
 		if eff.Effect == string(tool.Once) {
@@ -121,25 +125,39 @@ func (d *driver) sleep(eff run.Sleep) {
 	}).Stop
 }
 
-// callModel prepares a call of the model and gives the function that starts it.
-func (d *driver) callModel(eff run.CallModel) func() {
+// request makes the request of the next model call, and gives the model and what was
+// asked of it before anything was filled in.
+func (d *driver) request(index int, reason string) (*model.Request, Model, prompt.Options) {
 	m := d.model()
 	options := d.agent.Options
 	d.spec.Overrides.options(&options, d.state.TurnSteps > 1)
+	asked := options
 	m.defaults(&options)
 	msgs := d.conv.messages
 	msgs = msgs[:len(msgs):len(msgs)]
-	scratch := d.scratch(eff.Index)
-	if eff.Closing != "" {
+	scratch := d.scratch(index)
+	if reason != "" {
 		// Asked beside the conversation: nothing of it is stored, here or in
 		// the adapter's memory of what it has encoded.
 		options.ToolChoice, scratch = model.ToolChoiceNone, nil
-		msgs = append(msgs, message.User(closing(eff.Closing)))
+		msgs = append(msgs, message.User(closing(reason)))
 	}
-	req := prompt.Build(&prompt.Parts{
+	return prompt.Build(&prompt.Parts{
 		Model: m.ID, System: d.system(), Messages: msgs, Tools: d.tools.set.Specs(),
 		Options: options, Session: d.row.SessionID, Scratch: scratch,
-	})
+	}), m, asked
+}
+
+// callModel prepares a call of the model and gives the function that starts it.
+func (d *driver) callModel(eff run.CallModel) func() {
+	paid := d.grant
+	var req *model.Request
+	m := d.model()
+	if paid != nil {
+		req = paid.req
+	} else {
+		req, m, _ = d.request(eff.Index, eff.Closing)
+	}
 	ctx, cancel, settle := d.effect("model")
 	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
 	watched := d.watchModel(eff, &m)
@@ -151,13 +169,17 @@ func (d *driver) callModel(eff run.CallModel) func() {
 		d.e.workers.run(func() {
 			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched}
 			var err error
-			if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err != nil {
+			if paid != nil {
+				err = paid.err
+			} else if req.Messages, err = d.e.context(ctx, d.ref, req.Messages); err == nil {
+				req.Messages = d.prefixed(req.Messages)
+			}
+			if err != nil {
 				failed := failure(model.AsError(ctx, m.Name, req.Model, err))
-				failed.At = d.at()
+				failed.At, failed.Free = d.at(), true
 				a.end(failed)
 				return
 			}
-			req.Messages = d.prefixed(req.Messages)
 			stop := a.abandonAfter(ctx, func() run.Input {
 				return g.failed(ctx, req, &model.Error{Class: model.ClassCancelled, Provider: m.Name, Message: "the call did not end and was abandoned"}, nil)
 			})
@@ -177,6 +199,8 @@ type generation struct {
 	total   time.Duration
 	partial *message.Message
 	watched *watchedCall
+	// began: something came, so that the call has to be paid.
+	began atomic.Bool
 }
 
 func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, req *model.Request) run.Input {
@@ -191,6 +215,7 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 	}
 	began, first := time.Now(), true
 	emit := func(ev model.StreamEvent) {
+		g.began.Store(true)
 		if first {
 			first = false
 			d.e.speed.measured(g.m.Name, time.Since(began), began)
@@ -245,7 +270,7 @@ func (g *generation) failed(ctx context.Context, req *model.Request, err error, 
 			Message: fmt.Sprintf("the call took longer than %s", g.total)}
 	}
 	failed := failure(merr)
-	failed.At = g.d.at()
+	failed.At, failed.Free = g.d.at(), !g.began.Load() && free(merr)
 	if failed.Class == run.FailCancelled && partial != nil {
 		p := *partial
 		failed.Partial = &p
@@ -417,7 +442,7 @@ func (d *driver) progress(call tool.Call, redact Redact, p tool.Progress) {
 func (d *driver) spawn(eff run.SpawnChild) func() {
 	ctx, _, settle := d.effect("tool/" + eff.CallID)
 	args := d.tools.args(eff.CallID, CreateSubagent)
-	parent := *d.row
+	parent, pots := *d.row, d.state.Settings.Pots
 	watched := d.watchTool(eff.Step, eff.CallID, CreateSubagent, true, d.agent.Redact)
 	return func() {
 		d.e.wg.Add(1)
@@ -433,7 +458,7 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 				}
 				args = amended
 			}
-			end, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args)
+			end, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args, pots)
 			if done {
 				in := run.ToolDone{At: d.at(), CallID: eff.CallID, Message: end.message, Cancelled: end.cancelled}
 				if seen != nil {
