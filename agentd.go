@@ -163,6 +163,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
 		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
+		Budgets:       budgets(&conf.Settings.Budgets),
 		KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {
 		return nil, errors.Join(err, rt.agents.close(), st.Close(), obs.close())

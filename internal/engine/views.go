@@ -98,7 +98,7 @@ func summary(row *store.Run) *Run {
 // view is a run with its output, its budget and its open interrupts.
 func (e *Engine) view(ctx context.Context, tenant string, row *store.Run) (*Run, error) {
 	r := summary(row)
-	r.Budget = e.budget(row)
+	r.Budget = e.budget(ctx, tenant, row)
 	if row.OutputEntry != "" {
 		m, err := e.message(ctx, tenant, row.SessionID, row.OutputEntry)
 		if err != nil {

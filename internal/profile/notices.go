@@ -7,12 +7,11 @@ import "reflect"
 // stands at its default is not reported: its absence would do the same.
 func inert() map[string]bool {
 	return map[string]bool{
-		"max_cost_usd": true, "rate_limits": true, // budgets in money and over time
+		"rate_limits":    true, // use over time
 		"memory_enabled": true, "memory_provider": true, "write_policy": true, "read_policy": true,
 		"retention_days":     true,                            // long-term memory
 		"max_context_tokens": true, "checkpoint_schema": true, // context and forms
-		"domain":                            true, // domain packs
-		"approval_policies.budget_exceeded": true,
+		"domain": true, // domain packs
 	}
 }
 

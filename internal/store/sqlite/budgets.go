@@ -40,11 +40,11 @@ func (a *applier) budgets(t int64, tx *store.Tx) error {
 
 // hold is what a run holds in a pot.
 type hold struct {
-	pot        int64
-	call       string
-	amounts    store.Amounts
-	keep       store.Amounts
-	taken      bool // by the reservation that is being made
+	pot     int64
+	call    string
+	amounts store.Amounts
+	keep    store.Amounts
+	taken   bool // by the reservation that is being made
 }
 
 func (a *applier) holds(run int64) ([]hold, error) {

@@ -92,7 +92,7 @@ func testBudgetRefused(f *fixture) {
 	f.commit(reserve("r1", "b", 50, 1, both)) // to the cent
 	f.holds(day, "r1", 0, 51, 51)
 	// Amounts without end are more than any cap, and not less than nothing.
-	huge := reserve("r2", "b", 1<<62, 1<<62, capOf(1<<62))
+	huge := reserve("r2", "a", 1<<62, 1<<62, capOf(1<<62))
 	huge.Reserves[0].Call.Tokens, huge.Reserves[0].Keep.Tokens = 0, 0
 	want(huge, store.ExhaustedError{PotRef: runPot(), Limit: store.LimitCost, Cap: 1<<62 + 1, Used: 25, Held: 51, Need: 1<<63 - 1})
 	// Calls and failures are counted, and refused when they are used up.
