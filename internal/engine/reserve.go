@@ -148,6 +148,11 @@ func (r *reservation) once(ctx context.Context) (run.Input, error) {
 		}
 		return nil, err
 	}
+	if r.eff.Closing != "" {
+		for i := range caps {
+			caps[i].Max.Calls = 0 // it calls none
+		}
+	}
 	req, reply, full := r.fit(pots, caps)
 	if full != nil {
 		return r.exhausted(full, false), nil
