@@ -56,6 +56,7 @@ type place interface {
 	keyring
 	rulings
 	proposals
+	purses
 	Close() error
 }
 
