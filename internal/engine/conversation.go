@@ -254,6 +254,7 @@ func (d *driver) loadConversation(ctx context.Context) error {
 		heal = func(m []message.Message) []message.Message { return m }
 	}
 	c := &d.conv
+	d.measured = measured{} // that was of another reading of the conversation
 	*c = conversation{tip: leaf, inputs: map[string]*message.Message{}}
 	if s.Phase == run.PhaseTools {
 		// The open batch has no results yet for some calls; healing would

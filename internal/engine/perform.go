@@ -34,10 +34,15 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 		// A model call may start ahead of the commit: if that fails the reply
 		// is dropped, and nothing but tokens is lost.
 		b.start = append(b.start, d.callModel(eff))
+		b.quick = d.grant != nil // the reservation is durable, and says that it may be made
 	case run.Reserve:
-		// It waits for the commit: where the run stands when it holds something is
-		// where the next driver finds it.
-		b.after = append(b.after, d.reserve(eff))
+		// It joins the commit of this change if it can. The first one of a driver
+		// has to be there before: a reservation states the driver's epoch.
+		if start := d.reserve(eff); d.commits.durable.Load() {
+			b.start = append(b.start, start)
+		} else {
+			b.after = append(b.after, start)
+		}
 	case run.CallTool:
 		start := d.callTool(eff)
 		if eff.Effect == string(tool.Once) {

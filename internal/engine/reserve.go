@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"agentd/internal/prompt"
@@ -159,7 +160,7 @@ func (r *reservation) once(ctx context.Context) (run.Input, error) {
 	}
 	call, keep := r.amounts(r.inputOf(req), reply)
 	err = d.e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: d.ref.Tenant, Fences: []store.Fence{{RunID: d.ref.ID, Epoch: r.fence}},
-		Reserves: []store.Reservation{{RunID: d.ref.ID, Key: r.eff.Key, Call: call, Keep: keep, Pots: caps, Time: now}}})
+		Reserves: []store.Reservation{{RunID: d.ref.ID, Key: r.key(), Call: call, Keep: keep, Pots: caps, Time: now}}})
 	if err != nil {
 		return nil, err
 	}
@@ -182,6 +183,10 @@ func (r *reservation) once(ctx context.Context) (run.Input, error) {
 func (r *reservation) ending() run.Input {
 	return run.Exhausted{At: r.d.at(), PotUse: run.PotUse{Limit: run.StopMaxCost, Cap: 1}, Final: true}
 }
+
+// key names the call and the driver: what one before this one reserved and never
+// settled may have been called, so that the store must count it and not replace it.
+func (r *reservation) key() string { return r.eff.Key + "@" + strconv.FormatInt(r.fence, 10) }
 
 func (r *reservation) inputOf(req *model.Request) int64 {
 	if req == r.req {
