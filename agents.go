@@ -75,7 +75,7 @@ func newAgents(cfg *Config, conf *profile.Config) (*agents, error) {
 	if env == nil {
 		env = os.LookupEnv
 	}
-	return &agents{conf: conf, env: env, log: cfg.Log, catalogue: model.NewCatalogue(), workspace: ws, extra: cfg.Tools,
+	return &agents{conf: conf, env: env, log: cfg.Log, catalogue: catalogue(conf), workspace: ws, extra: cfg.Tools,
 		servers: servers, providers: map[string]model.Provider{}}, nil
 }
 
@@ -148,6 +148,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	ag := &engine.Agent{Profile: p.ProfileName, Version: p.ProfileVersion, Models: models, Tools: tools, Settings: settings(p),
 		AskUser: slices.Contains(p.Tools.Builtin, engine.AskUserQuestion) && !denied(p, engine.AskUserQuestion),
 		Plans:   slices.Contains(p.Tools.Builtin, engine.ProposePlan) && !denied(p, engine.ProposePlan),
+		Caps:    engine.Caps{MaxCost: p.MaxCostUSD, MaxTokens: int64(p.MaxTokensPerRun)},
 		Rules:   rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart, IgnoreIdempotencyKeys: !p.IdempotencyKeys,
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
 		ModelTotal:  time.Duration(p.ModelTotalTimeoutSeconds) * time.Second,
@@ -240,7 +241,11 @@ func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 		pr = a.guardProvider(p, m, pr)
 		info := a.catalogue.Lookup(m.Provider, m.Model)
 		maxTokens, thinking := modelDefaults(&info)
-		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, MaxTokens: maxTokens, Thinking: thinking, Price: typicalPrice(&info),
+		price := typicalPrice(&info)
+		if m.Provider == "script" && !info.Priced() {
+			info.Source = "a script costs nothing"
+		}
+		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
 			Window: window(&info), NoImages: info.Priced() && !info.Images})
 	}
 	return out, nil
@@ -385,7 +390,7 @@ func settings(p *profile.Profile) run.Settings {
 	s := run.Settings{MaxSteps: p.MaxSteps, MaxToolCalls: p.MaxToolCalls, MaxFailures: p.MaxFailuresPerRun,
 		MaxRunMS: int64(p.MaxRunTimeSeconds) * 1000, SkipRest: p.Steering == "skip_rest", AllAtOnce: p.QueueMode == "all",
 		FailOnToolError: p.OnToolFailure == "fail_run", Sequential: p.ToolExecution == "sequential", StepRetries: p.RetryFailedSteps,
-		MaxSameFailures: p.MaxSameFailures, MaxSameCalls: p.MaxSameCalls,
+		MaxSameFailures: p.MaxSameFailures, MaxSameCalls: p.MaxSameCalls, AskMore: p.ApprovalPolicies.BudgetExceeded,
 		Interrupts: run.Expiry{AfterMS: p.Interrupts.ExpireAfter.Std().Milliseconds(), Approve: p.Interrupts.OnExpiry == "approve",
 			Answer: p.Interrupts.DefaultAnswer}}
 	if p.Retry.Enabled {

@@ -59,6 +59,7 @@ func CheckConfig(dir string) (problems []Problem, summary string) {
 	conf, ps := read(dir, &profile.Options{Builtins: builtinNames(nil), LookPath: exec.LookPath})
 	if conf != nil {
 		summary = conf.String()
+		ps = append(ps, unpriced(conf)...)
 	}
 	return ps, summary
 }

@@ -33,6 +33,8 @@ func TestTypesAreTheServers(t *testing.T) {
 		reflect.TypeFor[engine.Budget]():        reflect.TypeFor[client.RunBudget](),
 		reflect.TypeFor[engine.BudgetLimits]():  reflect.TypeFor[client.Budget](),
 		reflect.TypeFor[engine.BudgetUsed]():    reflect.TypeFor[client.BudgetUsed](),
+		reflect.TypeFor[engine.PotView]():       reflect.TypeFor[client.Pot](),
+		reflect.TypeFor[engine.PotAmounts]():    reflect.TypeFor[client.PotAmounts](),
 		reflect.TypeFor[engine.RuleView]():      reflect.TypeFor[client.Rule](),
 		reflect.TypeFor[engine.ProposalView]():  reflect.TypeFor[client.Proposal](),
 	}

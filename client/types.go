@@ -33,7 +33,8 @@ type Run struct {
 	Output     string        `json:"output,omitempty"` // lists leave it out
 	Steps      int           `json:"steps"`
 	Usage      message.Usage `json:"usage"`
-	// Budget is there if the request gave one; lists leave it out.
+	// Budget is there if the request gave one, or the run shares some with others;
+	// lists leave it out.
 	Budget *RunBudget `json:"budget,omitempty"`
 	// Interrupts are the open ones; lists leave them out.
 	Interrupts []*Interrupt `json:"interrupts,omitempty"`
@@ -166,12 +167,17 @@ type Budget struct {
 	MaxRunTimeSeconds int `json:"max_run_time_seconds,omitempty"`
 	// MaxOutputTokens bounds each reply.
 	MaxOutputTokens int `json:"max_output_tokens,omitempty"`
+	// MaxCostUSD and MaxTokens cap the run and all below it.
+	MaxCostUSD message.Money `json:"max_cost_usd,omitempty"`
+	MaxTokens  int64         `json:"max_tokens,omitempty"`
 }
 
 // RunBudget is what a request allowed its run, and what of it is used.
 type RunBudget struct {
 	Limits Budget     `json:"limits"`
 	Used   BudgetUsed `json:"used"`
+	// Pots are the budgets that the run shares with others.
+	Pots []*Pot `json:"pots,omitempty"`
 }
 
 // BudgetUsed is what counts against the limits of a budget.

@@ -19,6 +19,7 @@ import (
 //	checkpoint_*                   *Checkpoint
 //	subagent_*                     *Subagent
 //	model_retry, model_fallback    *Retry
+//	budget_warning                 *Budget
 //	the others                     json.RawMessage
 
 // Started says what a run was asked to do.
@@ -142,6 +143,23 @@ type Retry struct {
 	Model   string `json:"model,omitempty"`
 }
 
+// Budget says how much of a limit is used. Amounts are dollars, tokens or calls, as
+// Limit says.
+type Budget struct {
+	// Pot is who shares the limit: run (ID and the runs below it), session or
+	// tenant_day; empty for a limit of the run alone.
+	Pot string `json:"pot,omitempty"`
+	ID  string `json:"id,omitempty"`
+	// Limit is max_cost, max_tokens, max_tool_calls, max_failures_per_run or max_steps.
+	Limit string      `json:"limit"`
+	Cap   json.Number `json:"cap"`
+	Used  json.Number `json:"used"`
+	// Held is reserved by calls under way.
+	Held json.Number `json:"held,omitempty"`
+	// RaiseBy is how much more is asked for, where people are asked.
+	RaiseBy json.Number `json:"raise_by,omitempty"`
+}
+
 // Decode reads the payload of a type. Types without a payload of their own
 // give the raw JSON back.
 func Decode(t Type, raw json.RawMessage) (any, error) {
@@ -167,6 +185,8 @@ func Decode(t Type, raw json.RawMessage) (any, error) {
 		p = new(Subagent)
 	case ModelRetry, ModelFallback:
 		p = new(Retry)
+	case BudgetWarning:
+		p = new(Budget)
 	default:
 		return raw, nil
 	}

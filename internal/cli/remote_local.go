@@ -144,7 +144,7 @@ func runOf(r *agentd.Run, err error) (*client.Run, error) {
 		CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt, LastSeq: r.LastSeq}
 	out.Proposals, _ = proposalsOf(r.Proposals, nil)
 	if b := r.Budget; b != nil {
-		out.Budget = &client.RunBudget{Limits: client.Budget(b.Limits), Used: client.BudgetUsed(b.Used)}
+		out.Budget = &client.RunBudget{Limits: client.Budget(b.Limits), Used: client.BudgetUsed(b.Used), Pots: potsOf(b.Pots)}
 	}
 	return out, nil
 }

@@ -162,7 +162,7 @@ limits, ask before they break things, and show every decision they made.
 	f.BoolVar(&a.json, "json", false, "write JSON, one value a line")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more, on standard error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(),
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(), a.budgetsCommand(),
 		a.keysCommand(), a.configCommand(), a.doctorCommand(), a.simCommand())
 	return root
 }

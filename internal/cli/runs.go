@@ -131,7 +131,7 @@ func (a *app) describeRun(r *client.Run, steps string) error {
 		}
 	}
 	err := facts(a.Out, "run", r.ID, "session", r.SessionID, "parent", r.ParentID, "profile", profile, "mode", r.Mode, "status", status,
-		"created", second(r.CreatedAt), "started", second(r.StartedAt), "ended", ended, "usage", usage(&r.Usage, r.Steps), "budget", budget(r.Budget),
+		"created", second(r.CreatedAt), "started", second(r.StartedAt), "ended", ended, "usage", usage(&r.Usage, r.Steps), "budget", budget(r.Budget), "shares", shares(r.Budget),
 		"metadata", shorten(string(r.Metadata), 500), "error", problem)
 	if err != nil {
 		return err
@@ -179,6 +179,12 @@ func budget(b *client.RunBudget) string {
 		if l.limit > 0 {
 			parts = append(parts, fmt.Sprintf("%g of %d %s", l.used, l.limit, l.what))
 		}
+	}
+	if m := b.Limits.MaxCostUSD; m > 0 {
+		parts = append(parts, "$"+m.String())
+	}
+	if n := b.Limits.MaxTokens; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d tokens", n))
 	}
 	if n := b.Limits.MaxOutputTokens; n > 0 {
 		parts = append(parts, fmt.Sprintf("at most %d output tokens a reply", n))

@@ -230,14 +230,18 @@ func (b *timelineBuilder) addWait(ev *event.Event, at int64, d *event.Checkpoint
 	case event.CheckpointRequired:
 		w := lineWait{InterruptID: d.InterruptID, Kind: d.Kind, Prompt: d.Prompt, FromMS: at, ToMS: -1}
 		c := b.waits[d.InterruptID]
-		if c == nil && d.ToolCall != nil && d.RunID == "" {
+		if c == nil && d.ToolCall != nil && d.RunID == "" && d.ToolCall.ToolCallID != "" {
 			c = b.call(ev, at, d.ToolCall.ToolCallID, d.ToolCall.Name)
 			if len(c.Args) == 0 {
 				c.Args = d.ToolCall.Args
 			}
 		}
 		if c == nil {
-			b.note(ev, at, "a subagent asks ("+d.Kind+"): "+d.Prompt)
+			who := "a subagent asks"
+			if d.RunID == "" {
+				who = "the run asks"
+			}
+			b.note(ev, at, who+" ("+d.Kind+"): "+d.Prompt)
 			return
 		}
 		c.Waits = append(c.Waits, w)

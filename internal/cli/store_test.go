@@ -149,6 +149,27 @@ func TestBudgetIsShown(t *testing.T) {
 	}
 }
 
+// What runs share is shown with the run, and by itself.
+func TestSharedBudgetsAreShown(t *testing.T) {
+	b := newBench(t)
+	b.here("budgets").exits(1)
+	rt := b.open()
+	r, err := rt.Start(t.Context(), agentd.StartRequest{Profile: "talk", Input: agentd.Text("x"), Overrides: agentd.Overrides{MaxTokens: 100_000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = rt.Wait(t.Context(), r.ID); err != nil || r.Status != "completed" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	b.here("runs", "show", r.ID).exits(0).says("budget   100000 tokens\n", "shares   run "+r.ID+": ", " of 100000 tokens\n")
+	b.here("budgets").exits(0).says("KIND", "run   "+r.ID, " of 100000 tokens")
+	b.here("budgets", "--kind", "session").exits(0).complains("no run has a budget")
+	p := lines[client.Pot](b.here("budgets", "--json", "--id", r.ID).exits(0))
+	if len(p) != 1 || p[0].Used.Tokens != r.Usage.Prompt()+r.Usage.Output || p[0].Limits.Tokens != 100_000 || p[0].Held.Tokens != 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
 // stuck leaves a run in the store that was under way when its process ended.
 func (b *bench) stuck() *agentd.Run {
 	b.t.Helper()

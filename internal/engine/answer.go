@@ -183,7 +183,13 @@ func (e *Engine) complete(ctx context.Context, in *run.Answered, change *store.I
 	case len(req.Answer) > 0 && !json.Valid(req.Answer):
 		return bad("answer", "it is not JSON")
 	}
-	if len(req.Args) > 0 {
+	if len(req.Args) > 0 && row.CallID == "" {
+		raise, err := e.raise(row, req.Args)
+		if err != nil {
+			return err
+		}
+		in.Raise, change.Answer = raise, req.Args
+	} else if len(req.Args) > 0 {
 		args, err := e.amendment(ctx, row, req)
 		if err != nil {
 			return err

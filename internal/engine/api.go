@@ -76,13 +76,16 @@ type StartRequest struct {
 // Overrides narrow a profile for one run. Zero values change nothing; limits can
 // be lowered, never raised.
 type Overrides struct {
-	MaxSteps          int      `json:"max_steps,omitempty"`
-	MaxToolCalls      int      `json:"max_tool_calls,omitempty"`
-	MaxRunTimeSeconds int      `json:"max_run_time_seconds,omitempty"`
-	MaxOutputTokens   int      `json:"max_output_tokens,omitempty"`
-	Temperature       *float64 `json:"temperature,omitempty"`
-	TopP              *float64 `json:"top_p,omitempty"`
-	Stop              []string `json:"stop,omitempty"`
+	MaxSteps          int `json:"max_steps,omitempty"`
+	MaxToolCalls      int `json:"max_tool_calls,omitempty"`
+	MaxRunTimeSeconds int `json:"max_run_time_seconds,omitempty"`
+	MaxOutputTokens   int `json:"max_output_tokens,omitempty"`
+	// MaxCostUSD and MaxTokens cap the run and all below it.
+	MaxCostUSD  message.Money `json:"max_cost_usd,omitempty"`
+	MaxTokens   int64         `json:"max_tokens,omitempty"`
+	Temperature *float64      `json:"temperature,omitempty"`
+	TopP        *float64      `json:"top_p,omitempty"`
+	Stop        []string      `json:"stop,omitempty"`
 	// System is appended to the system prompt.
 	System string `json:"system,omitempty"`
 	// NoTools removes every tool: a one-shot answer.
@@ -122,7 +125,7 @@ type Run struct {
 	Output         string           `json:"output,omitempty"`
 	Steps          int              `json:"steps"`
 	Usage          message.Usage    `json:"usage"`
-	Budget         *Budget          `json:"budget,omitempty"` // if the request gave one; lists leave it out
+	Budget         *Budget          `json:"budget,omitempty"` // if the request gave one, or the run has pots; lists leave it out
 	Interrupts     []*InterruptView `json:"interrupts,omitempty"`
 	Proposals      []*ProposalView  `json:"proposals,omitempty"`  // of an autonomous run and those below it; lists leave them out
 	ToolCalls      []message.Block  `json:"tool_calls,omitempty"` // client tool calls, when the run ended for them

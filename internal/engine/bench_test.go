@@ -15,7 +15,7 @@ import (
 // benchSteps is how many steps with a tool call a benchmark's run has.
 const benchSteps = 20
 
-func benchmarkRun(b *testing.B, path string) {
+func benchmarkRun(b *testing.B, path string, caps Caps) {
 	st, err := sqlite.Open(path, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -31,7 +31,7 @@ func benchmarkRun(b *testing.B, path string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	agent := &Agent{Profile: "test", Version: "1", Tools: set, Models: []Model{{Provider: script, ID: "m", Name: "fake/m"}}}
+	agent := &Agent{Profile: "test", Version: "1", Tools: set, Models: []Model{{Provider: script, ID: "m", Name: "fake/m"}}, Caps: caps}
 	e, err := New(Config{Store: st, Agents: agents{"test": agent}})
 	if err != nil {
 		b.Fatal(err)
@@ -53,7 +53,15 @@ func benchmarkRun(b *testing.B, path string) {
 
 // BenchmarkRunMemory is a run of 20 steps with one tool call each, model and tool
 // taking no time, kept in memory.
-func BenchmarkRunMemory(b *testing.B) { benchmarkRun(b, ":memory:") }
+func BenchmarkRunMemory(b *testing.B) { benchmarkRun(b, ":memory:", Caps{}) }
 
 // BenchmarkRunFile is the same on a file with full durability.
-func BenchmarkRunFile(b *testing.B) { benchmarkRun(b, filepath.Join(b.TempDir(), "agentd.db")) }
+func BenchmarkRunFile(b *testing.B) { benchmarkRun(b, filepath.Join(b.TempDir(), "agentd.db"), Caps{}) }
+
+// BenchmarkRunFileCapped is the same with a cap: each step also reserves.
+func BenchmarkRunFileCapped(b *testing.B) {
+	benchmarkRun(b, filepath.Join(b.TempDir(), "agentd.db"), Caps{MaxTokens: 1 << 40})
+}
+
+// BenchmarkRunMemoryCapped is that in memory.
+func BenchmarkRunMemoryCapped(b *testing.B) { benchmarkRun(b, ":memory:", Caps{MaxTokens: 1 << 40}) }

@@ -31,13 +31,13 @@ func TestBudgetIsShown(t *testing.T) {
 	h.engine.cfg.Now = func() time.Time { return time.Unix(1_800_000_000+passed.Load(), 0) }
 	limits := BudgetLimits{MaxSteps: 9, MaxToolCalls: 5, MaxRunTimeSeconds: 1000, MaxOutputTokens: 70}
 	r := h.begin(StartRequest{Overrides: Overrides{MaxSteps: 9, MaxToolCalls: 5, MaxRunTimeSeconds: 1000, MaxOutputTokens: 70}})
-	if r.Budget == nil || *r.Budget != (Budget{Limits: limits}) {
+	if r.Budget == nil || r.Budget.Limits != limits || r.Budget.Used != (BudgetUsed{}) || r.Budget.Pots != nil {
 		t.Errorf("at the start: %+v", r.Budget)
 	}
 	now := func(what string, want BudgetUsed) {
 		t.Helper()
 		got, err := h.engine.Get(t.Context(), ref(r.ID))
-		if err != nil || got.Budget == nil || *got.Budget != (Budget{limits, want}) {
+		if err != nil || got.Budget == nil || got.Budget.Limits != limits || got.Budget.Used != want {
 			t.Errorf("%s: %+v, %v; want %+v", what, got.Budget, err, want)
 		}
 	}

@@ -22,7 +22,7 @@ type childEnd struct {
 // runChild starts the child run of a call, or finds it, and waits for its end. If
 // the parent's process is stopping there is no result: the next one finds the
 // child again.
-func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage) (childEnd, bool) {
+func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage, pots []run.Pot) (childEnd, bool) {
 	fail := func(err error) (childEnd, bool) {
 		m := message.ToolResult(eff.CallID, CreateSubagent, true, message.Text("Subagent failed: "+describe(err)))
 		return childEnd{message: &m}, true
@@ -37,7 +37,7 @@ func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run,
 		return e.stopChild(ref, eff, fail)
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		err = e.startChild(ctx, tenant, parent, eff, args)
+		err = e.startChild(ctx, tenant, parent, eff, args, pots)
 	}
 	if err != nil && ctx.Err() == nil && e.ctx.Err() == nil {
 		return fail(err)
@@ -112,20 +112,20 @@ func childResult(eff run.SpawnChild, r *Run) (childEnd, bool) {
 	return childEnd{&m, r.Status == string(run.Cancelled)}, true
 }
 
-// deepen notes how many runs are above a child.
-func deepen(child, parent *store.Run) error {
+// deepen notes how many runs are above a child, and what it shares with them.
+func deepen(child, parent *store.Run, pots []run.Pot) error {
 	var above, sp spec
 	if err := errors.Join(json.Unmarshal(parent.Spec, &above), json.Unmarshal(child.Spec, &sp)); err != nil {
 		return err
 	}
-	sp.Depth = above.Depth + 1
+	sp.Depth, sp.Pots = above.Depth+1, pots
 	var err error
 	child.Spec, err = json.Marshal(sp)
 	return err
 }
 
 // startChild creates the child run with a session of its own.
-func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage) error {
+func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage, pots []run.Pot) error {
 	var a subagentArgs
 	if err := json.Unmarshal(args, &a); err != nil {
 		return fmt.Errorf("arguments: %w", err)
@@ -142,6 +142,9 @@ func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Ru
 	if err := req.validate(); err != nil {
 		return err
 	}
+	if err := priced(agent, pots, agent.Caps); err != nil {
+		return err
+	}
 	row, tx, err := e.accept(ctx, &req, agent)
 	if err != nil {
 		return err
@@ -155,7 +158,7 @@ func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Ru
 	if row.RootID == "" {
 		row.RootID = parent.ID
 	}
-	if err := deepen(row, parent); err != nil {
+	if err := deepen(row, parent, pots); err != nil {
 		return internal("engine.startChild", err)
 	}
 	st := run.New(row.ID, row.SessionID)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"agentd/event"
@@ -43,6 +44,7 @@ type committer struct {
 	late    []func() // called when nothing is left to commit
 	limit   int64
 	busy    bool
+	durable atomic.Bool // something was committed
 	idle    *sync.Cond
 	err     error
 }
@@ -202,6 +204,7 @@ func (c *committer) run() {
 			c.fail(err, waiting)
 			continue
 		}
+		c.durable.Store(true)
 		if c.d.e.broken.Load() != nil {
 			c.d.e.broken.Store(nil)
 		}
@@ -318,6 +321,9 @@ func merge(a, b *store.Tx) {
 	a.Answers = append(a.Answers, b.Answers...)
 	a.NewRules = append(a.NewRules, b.NewRules...)
 	a.NewProposals = append(a.NewProposals, b.NewProposals...)
+	a.Settles = append(a.Settles, b.Settles...)
+	a.Counts = append(a.Counts, b.Counts...)
+	a.Raises = append(a.Raises, b.Raises...)
 	a.Events = append(a.Events, b.Events...)
 	a.Trace = append(a.Trace, b.Trace...)
 	a.Usage = append(a.Usage, b.Usage...)
@@ -350,10 +356,18 @@ func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
 			}
 		}
 	case run.OpenInterrupt:
-		call, _ := json.Marshal(event.Tool{ToolCallID: w.CallID, Name: w.Name, Args: d.tools.args(w.CallID, w.Name)})
+		args := w.Args
+		if w.CallID != "" {
+			args = d.tools.args(w.CallID, w.Name)
+		}
+		call, _ := json.Marshal(event.Tool{ToolCallID: w.CallID, Name: w.Name, Args: args})
 		tx.NewInterrupts = append(tx.NewInterrupts, &store.Interrupt{ID: w.ID, RunID: d.ref.ID, RootID: d.rootID(), SessionID: d.row.SessionID,
 			CallID: w.CallID, Kind: w.Kind, Prompt: w.Prompt, Schema: w.Schema, ToolCall: call, Created: now, Expires: w.Expires,
 			InterruptAnswer: store.InterruptAnswer{Status: "open"}})
+	case run.Settle:
+		tx.Settles = append(tx.Settles, d.settlement(w, now))
+	case run.RaisePot:
+		tx.Raises = append(tx.Raises, raise(w, now))
 	case run.RecordProposal:
 		tx.NewProposals = append(tx.NewProposals, &store.Proposal{ID: w.ID, RunID: d.ref.ID, CallID: w.CallID, Name: w.Name, Effect: w.Effect, Key: w.Key,
 			Args: d.tools.args(w.CallID, w.Name), Temp: w.Temp, Predicted: w.Predicted, Reason: w.Reason, Created: now,

@@ -251,6 +251,7 @@ func (d *driver) loadConversation(ctx context.Context) error {
 	}
 	c := &d.conv
 	problems := c.problems
+	d.measured = measured{} // that was of another reading of the conversation
 	*c = conversation{tip: leaf, inputs: map[string]*message.Message{}}
 	items, bad := session.Items(path)
 	c.problems = append(problems, bad...)
@@ -390,6 +391,7 @@ func (d *driver) started() run.Input {
 	settings.Autonomous = d.row.Mode == Autonomous
 	settings.Models = len(d.agent.Models)
 	d.spec.Overrides.narrow(&settings)
+	d.pots(&settings)
 	leaf := d.conv.tip
 	return run.Started{At: d.at(), Settings: settings, EntryBase: entryBase(d.spec.EntryBase, leaf), Leaf: leaf, Prompt: d.spec.Prompt,
 		Routing: d.agent.Routing, Facts: d.facts()}

@@ -106,13 +106,18 @@ func TestCrashAtEveryCommit(t *testing.T) {
 	}
 }
 
-func crashOnce(t *testing.T, at int, after bool, want string) {
+// crashOnce gives what is there after the crash, if the run was acknowledged.
+// prepare makes changes to the harness first.
+func crashOnce(t *testing.T, at int, after bool, want string, prepare ...func(*harness)) (h *harness, r *Run) {
 	h, cs, calls := crashHarness(t, at, after)
+	for _, f := range prepare {
+		f(h)
+	}
 	ctx := context.Background()
 	r, err := h.engine.Start(ctx, StartRequest{Input: []message.Block{message.Text("go")}})
 	if err != nil {
 		if at == 1 {
-			return // it was never acknowledged
+			return h, nil // it was never acknowledged
 		}
 		t.Fatal(err)
 	}
@@ -158,6 +163,7 @@ func crashOnce(t *testing.T, at int, after bool, want string) {
 			t.Fatalf("event %d came again", ev.Seq)
 		}
 	}
+	return h, r
 }
 
 // answerUncertain marks every uncertain call as done until the run ends, and

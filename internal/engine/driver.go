@@ -56,8 +56,12 @@ type driver struct {
 	returned []string
 	// tooLarge says that a message can not be sent to the model of the open step.
 	tooLarge string
-	lingers  bool   // a change has gathered whose commit is not started
-	buf      []byte // rows are written here, and copied at their length
+	// grant is what the open model call was granted, where there are pots.
+	grant     *grant
+	measured  measured
+	overspent bool   // a call cost more than was reserved
+	lingers   bool   // a change has gathered whose commit is not started
+	buf       []byte // rows are written here, and copied at their length
 }
 
 // item is an input with what must be in the same commit and who waits for it.
@@ -394,6 +398,8 @@ func (d *driver) apply(it item) {
 			pure = w.Input
 		case cured:
 			pure = w.Input
+		case granted:
+			pure, d.grant = w.Input, w.grant
 		}
 		tr, err := run.Step(d.state, pure)
 		if err != nil {
@@ -427,6 +433,9 @@ func (d *driver) apply(it item) {
 		was := d.state // on the stack: nobody keeps it
 		d.state = tr.State
 		d.record(b, pure, &tr)
+		if len(d.state.Settings.Pots) > 0 {
+			d.count(b.tx, was.ToolCalls, was.Failures)
+		}
 		if d.e.cfg.Observer != nil {
 			d.observe(b, pure, &tr, &was)
 		}

@@ -58,6 +58,8 @@ type Agent struct {
 	// Freeform has questions answered in free text: the model can not ask with a
 	// form, and its choices are part of the question.
 	Freeform bool
+	// Caps are those of a run of the agent and all below it.
+	Caps Caps
 	// Plans gives interactive runs the tool propose_plan.
 	Plans bool
 	// System is the system prompt; Interactive or Autonomous is added to it by
@@ -123,6 +125,8 @@ type Model struct {
 	// is written, in the unit of [message.Money]; 0: nobody knows. It is for
 	// choosing among models, not for bills.
 	Price int64
+	// Info is what is known of it: its prices are what calls are reserved by.
+	Info model.Info
 }
 
 // thinkingRoom is how many tokens a reply must be allowed for a model to think
@@ -190,6 +194,8 @@ type Config struct {
 	Artifacts ArtifactLimits
 	// Images bound what of a conversation's images one request has.
 	Images session.ImageLimits
+	// Budgets are the pots that runs share beyond their own trees.
+	Budgets Budgets
 	// KeepEphemeral is how long ephemeral sessions are kept after their last
 	// run ended; 0 keeps them. They are deleted from Recover on.
 	KeepEphemeral time.Duration
@@ -267,6 +273,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.MaxReferencesBytes <= 0 {
 		cfg.MaxReferencesBytes = 64 << 10
 	}
+	cfg.Budgets = cfg.Budgets.withDefaults()
 	if cfg.AbandonAfter <= 0 {
 		cfg.AbandonAfter = time.Second
 	}
@@ -445,31 +452,6 @@ func (e *Engine) unwait(ref Ref, c chan struct{}) {
 	if len(e.waiters[ref]) == 0 {
 		delete(e.waiters, ref)
 	}
-}
-
-// failure turns what stopped a model call into what the machine reads.
-func failure(err *model.Error) run.ModelFailed {
-	f := run.ModelFailed{Usage: err.Usage, Reason: string(err.Class), Error: err.Error(), RetryAfterMS: err.RetryAfter.Milliseconds(), Class: run.FailFatal}
-	switch {
-	case err.Class == model.ClassCancelled:
-		f.Class = run.FailCancelled
-	case err.Class == model.ClassOverflow:
-		f.Class = run.FailOverflow
-	case err.Class.Retryable():
-		f.Class = run.FailRetryable
-	case err.Class == model.ClassQuota, err.Class == model.ClassOpen:
-		// Another model may answer; asking this one again is of no use.
-		f.Class = run.FailUnavailable
-	}
-	switch err.Class {
-	case model.ClassAuth:
-		f.Hint = "Check the provider's API key (api_key_env in the profile)."
-	case model.ClassNotFound:
-		f.Hint = "Check the model's name in the profile."
-	case model.ClassQuota:
-		f.Hint = "The provider's account has no credit or is over its plan's limit."
-	}
-	return f
 }
 
 func userMessage(blocks []message.Block, now int64) message.Message {

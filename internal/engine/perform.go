@@ -12,11 +12,9 @@ import (
 
 	"agentd/event"
 	"agentd/fault"
-	"agentd/internal/prompt"
 	"agentd/internal/run"
 	"agentd/internal/store"
 	"agentd/message"
-	"agentd/model"
 	"agentd/tool"
 )
 
@@ -36,6 +34,15 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 		// A model call may start ahead of the commit: if that fails the reply
 		// is dropped, and nothing but tokens is lost.
 		b.start = append(b.start, d.callModel(eff))
+		b.quick = d.grant != nil // the reservation is durable, and says that it may be made
+	case run.Reserve:
+		// It joins the commit of this change if it can. The first one of a driver
+		// has to be there before: a reservation states the driver's epoch.
+		if start := d.reserve(eff); d.commits.durable.Load() {
+			b.start = append(b.start, start)
+		} else {
+			b.after = append(b.after, start)
+		}
 	case run.CallTool:
 		start := d.callTool(eff)
 		// What a person wrote is read from the store: the answer must be there.
@@ -138,190 +145,6 @@ func spread(runID string, until int64, wait time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = fmt.Fprint(h, runID, until)
 	return max(wait, 0) / 10 * time.Duration(h.Sum32()%1000) / 1000
-}
-
-// callModel prepares a call of the model and gives the function that starts it.
-func (d *driver) callModel(eff run.CallModel) func() {
-	m := d.model()
-	options := d.agent.Options
-	d.spec.Overrides.options(&options, d.state.TurnSteps > 1)
-	m.defaults(&options)
-	msgs := d.conv.messages
-	ask := &asked{d: d, m: m, origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
-		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
-		Session: d.row.SessionID, Scratch: d.scratch(eff.Index),
-	}}
-	if eff.Closing != "" {
-		// Asked beside the conversation: nothing of it is stored, here or in
-		// the adapter's memory of what it has encoded.
-		last := message.User(closing(eff.Closing))
-		options.ToolChoice, ask.parts.Scratch, ask.closing = model.ToolChoiceNone, nil, &last
-	}
-	ask.parts.Options = options
-	d.tooLarge = ask.tooLarge()
-	tooLarge := d.tooLarge
-	ctx, cancel, settle := d.effect("model")
-	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
-	watched, pace := d.watchModel(eff, &m), d.pace()
-	return func() {
-		a := d.attempt(settle)
-		d.e.workers.run(func() {
-			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched}
-			a.seen = func(in run.Input) {
-				if c, ok := in.(cured); ok {
-					in = c.Input
-				}
-				pace.settle(in)
-				watched.ended(d.e, in)
-			}
-			// From here on, because an application's TransformContext may not listen either.
-			stop := a.abandonAfter(ctx, func() run.Input {
-				return g.failed(ctx, &model.Request{Model: m.ID}, &model.Error{Class: model.ClassCancelled, Provider: m.Name, Message: "the call did not end and was abandoned"}, nil)
-			})
-			defer stop()
-			req, err := ask.request(ctx, nil)
-			if err == nil && tooLarge != "" {
-				err = &model.Error{Class: model.ClassOverflow, Provider: m.Name, Message: tooLarge}
-			}
-			if err == nil {
-				err = pace.wait(ctx, eff.Step, req)
-			}
-			watched.began(d.e, req)
-			if err != nil {
-				failed := failure(model.AsError(ctx, m.Name, m.ID, err))
-				failed.At = d.at()
-				a.end(failed)
-				return
-			}
-			in := ask.again(ctx, cancel, g, g.run(ctx, cancel, req))
-			stop()
-			a.end(in)
-		})
-	}
-}
-
-// generation is a model call under way.
-type generation struct {
-	d       *driver
-	m       Model
-	step    int
-	idle    time.Duration
-	total   time.Duration
-	partial *message.Message
-	watched *watchedCall
-}
-
-func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, req *model.Request) run.Input {
-	d := g.d
-	var watchdog *time.Timer
-	if g.idle > 0 {
-		watchdog = time.AfterFunc(g.idle, func() { cancel(errIdle) })
-		defer watchdog.Stop()
-	}
-	if g.total > 0 {
-		defer time.AfterFunc(g.total, func() { cancel(errTotal) }).Stop()
-	}
-	began, first := time.Now(), true
-	emit := func(ev model.StreamEvent) {
-		switch ev.Type {
-		case model.StreamWaiting:
-			// For a free place, of ours: the model is not idle, it was not asked.
-			if watchdog != nil {
-				watchdog.Stop()
-			}
-			return
-		case model.StreamAdmitted:
-			if began = time.Now(); watchdog != nil {
-				watchdog.Reset(g.idle)
-			}
-			return
-		}
-		if first {
-			first = false
-			d.e.speed.measured(g.m.Name, time.Since(began), began)
-		}
-		if watchdog != nil {
-			watchdog.Reset(g.idle)
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		g.partial = ev.Partial
-		g.watched.piece(d.e)
-		g.publish(ev)
-	}
-	msg, err := g.generate(ctx, req, emit)
-	if err == nil && msg == nil {
-		err = &model.Error{Class: model.ClassMalformed, Provider: g.m.Name, Model: req.Model, Message: "the adapter gave neither a reply nor an error"}
-	}
-	if err != nil {
-		in := g.failed(ctx, req, err, g.partial)
-		if f, ok := in.(run.ModelFailed); ok && (f.Class == run.FailRetryable || f.Class == run.FailUnavailable) {
-			d.e.speed.failed(g.m.Name, began)
-		}
-		return in
-	}
-	if msg.Timestamp == 0 {
-		msg.Timestamp = d.e.now()
-	}
-	return run.ModelDone{At: d.at(), Message: message.Clean(msg)}
-}
-
-func (g *generation) generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (msg *message.Message, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			g.d.e.log.Error("a model adapter panicked", "run", g.d.ref.ID, "model", g.m.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			msg, err = nil, &model.Error{Class: model.ClassMalformed, Provider: g.m.Name, Message: fmt.Sprint("the adapter panicked: ", p)}
-		}
-	}()
-	return g.m.Provider.Generate(ctx, req, emit)
-}
-
-// failed is the outcome of a call that gave no reply. partial is what there is
-// of one, if the adapter no longer writes to it.
-func (g *generation) failed(ctx context.Context, req *model.Request, err error, partial *message.Message) run.Input {
-	merr := model.AsError(ctx, g.m.Name, req.Model, err)
-	if cause := context.Cause(ctx); errors.Is(cause, errIdle) {
-		merr = &model.Error{Class: model.ClassTimeout, Provider: g.m.Name, Model: req.Model, Err: errIdle,
-			Message: fmt.Sprintf("nothing came for %s", g.idle)}
-	}
-	if cause := context.Cause(ctx); errors.Is(cause, errTotal) {
-		merr = &model.Error{Class: model.ClassTimeout, Provider: g.m.Name, Model: req.Model, Err: errTotal,
-			Message: fmt.Sprintf("the call took longer than %s", g.total)}
-	}
-	failed := failure(merr)
-	failed.At = g.d.at()
-	if failed.Class == run.FailCancelled && partial != nil {
-		p := *partial
-		failed.Partial = &p
-	}
-	return failed
-}
-
-// publish tells readers of a piece of the reply.
-func (g *generation) publish(ev model.StreamEvent) {
-	d := g.d
-	out := event.Event{RunID: d.ref.ID, Time: d.e.now(), Step: g.step}
-	switch ev.Type {
-	case model.StreamTextDelta, model.StreamThinkingDelta:
-		if ev.Delta == "" {
-			return
-		}
-		out.Type = event.TextDelta
-		if ev.Type == model.StreamThinkingDelta {
-			out.Type = event.ThinkingDelta
-		}
-		out.Data = &event.Delta{Text: ev.Delta, Block: ev.Index}
-	case model.StreamToolStart:
-		t := &event.Tool{}
-		if ev.ToolCall != nil {
-			t.ToolCallID, t.Name = ev.ToolCall.ID, ev.ToolCall.Name
-		}
-		out.Type, out.Data = event.ToolInputStarted, t
-	default:
-		return
-	}
-	d.stream.publishLive(out)
 }
 
 // callTool prepares the call of a tool and gives the function that starts it.
@@ -465,7 +288,7 @@ func (d *driver) progress(call tool.Call, redact Redact, p tool.Progress) {
 func (d *driver) spawn(eff run.SpawnChild) func() {
 	ctx, _, settle := d.effect("tool/" + eff.CallID)
 	args := d.tools.args(eff.CallID, CreateSubagent)
-	parent := *d.row
+	parent, pots := *d.row, d.state.Settings.Pots
 	watched := d.watchTool(eff.Step, eff.CallID, CreateSubagent, true, d.agent.Redact)
 	return func() {
 		d.e.wg.Add(1)
@@ -481,7 +304,7 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 				}
 				args = amended
 			}
-			end, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args)
+			end, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args, pots)
 			if done {
 				in := run.ToolDone{At: d.at(), CallID: eff.CallID, Message: end.message, Cancelled: end.cancelled}
 				if seen != nil {

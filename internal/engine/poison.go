@@ -36,6 +36,8 @@ type asked struct {
 	parts   prompt.Parts
 	origins []origin
 	closing *message.Message
+	// large is why it can not be sent to the model as it is, or "".
+	large string
 }
 
 // request builds the request, without what a cure leaves out; nil leaves nothing out.
@@ -47,6 +49,9 @@ func (a *asked) request(ctx context.Context, c *cure) (*model.Request, error) {
 	}
 	if a.closing != nil {
 		msgs = append(msgs[:len(msgs):len(msgs)], *a.closing)
+	}
+	if c == nil && a.large != "" {
+		return nil, &model.Error{Class: model.ClassOverflow, Provider: a.m.Name, Message: a.large}
 	}
 	d := a.d
 	msgs, err := d.e.context(ctx, d.ref, msgs)
@@ -71,10 +76,11 @@ func (c *cure) apply(msgs []message.Message, origins []origin) []message.Message
 }
 
 // again makes a call that failed without what may be to blame, and gives the outcome:
-// the first one's, if nothing helped.
-func (a *asked) again(ctx context.Context, cancel context.CancelCauseFunc, g *generation, first run.Input) run.Input {
+// the first one's, if nothing helped. What was paid for is not exceeded: paid is nil
+// where there is no limit.
+func (a *asked) again(ctx context.Context, cancel context.CancelCauseFunc, g *generation, first run.Input, paid *grant) run.Input {
 	failed, ok := first.(run.ModelFailed)
-	if !ok || failed.Class != run.FailOverflow && failed.Reason != string(model.ClassInvalid) {
+	if !ok || paid != nil && (paid.cut || !failed.Free) || failed.Class != run.FailOverflow && failed.Reason != string(model.ClassInvalid) {
 		return first
 	}
 	for _, c := range a.cures(ctx, &failed) {
@@ -84,6 +90,10 @@ func (a *asked) again(ctx context.Context, cancel context.CancelCauseFunc, g *ge
 		req, err := a.request(ctx, c)
 		if err != nil {
 			return first
+		}
+		if paid != nil {
+			// Less is sent than was reserved for, and no longer reply is asked for.
+			req.MaxTokens, req.Thinking = paid.req.MaxTokens, paid.req.Thinking
 		}
 		switch in := g.run(ctx, cancel, req).(type) {
 		case run.ModelDone:

@@ -54,7 +54,12 @@ func (e *Engine) startProposedRun(ctx context.Context, tenant string, parent *st
 	if err != nil {
 		return "", "", err
 	}
-	if err := deepen(child, parent); err != nil {
+	// What the run that proposed it may cost holds for it, too.
+	above, err := run.Decode(parent.State)
+	if err != nil {
+		return "", "", internal("engine.startProposed", err)
+	}
+	if err := deepen(child, parent, above.Settings.Pots); err != nil {
 		return "", "", internal("engine.startProposed", err)
 	}
 	lane := Ref{tenant, child.SessionID}

@@ -26,6 +26,10 @@ func (d *driver) record(b *batch, in run.Input, tr *run.Transition) {
 	switch in := in.(type) {
 	case run.ModelDone:
 		d.charge(b.tx, in.Message.Provider, in.Message.Model, in.Message.Usage, now)
+		if len(d.state.Settings.Pots) > 0 {
+			d.overspend(in.Message.Usage)
+			d.measure(in.Message.Usage)
+		}
 	case run.ModelFailed:
 		provider, name, _ := strings.Cut(d.model().Name, "/")
 		d.charge(b.tx, provider, name, in.Usage, now)
@@ -74,7 +78,7 @@ func (d *driver) enrich(ev event.Event) event.Event {
 		if ev.Type == event.CheckpointRequired && p.RunID == "" {
 			p.ExpiresAt = timestamp(d.expires(p.InterruptID))
 		}
-		if p.ToolCall != nil && p.RunID == "" {
+		if p.ToolCall != nil && p.RunID == "" && p.ToolCall.ToolCallID != "" {
 			p.ToolCall.Args = d.agent.Redact.data(p.ToolCall.Name, d.tools.args(p.ToolCall.ToolCallID, p.ToolCall.Name))
 		}
 	case *event.Subagent:
@@ -93,6 +97,9 @@ func (d *driver) enrich(ev event.Event) event.Event {
 
 // expires is when an open interrupt of this run ends by itself, or 0.
 func (d *driver) expires(interrupt string) int64 {
+	if a := d.state.Asks; a != nil && a.Interrupt == interrupt {
+		return a.Expires
+	}
 	for i := range d.state.Calls {
 		if c := &d.state.Calls[i]; c.Interrupt == interrupt {
 			return c.Expires

@@ -88,7 +88,7 @@ func (e *Engine) remember(ctx context.Context, row *store.Interrupt, req *Answer
 	refuse := func(err error) error {
 		return &fault.Error{Kind: fault.Invalid, Field: "remember", Err: err, Hint: "Answer without remember: the interrupt is still open."}
 	}
-	if row.Kind != "approval" || req.Decision != "approve" {
+	if row.Kind != "approval" || req.Decision != "approve" || row.CallID == "" {
 		return nil, refuse(fmt.Errorf("only the approval of a call can be remembered, not %s (kind %s)", req.Decision, row.Kind))
 	}
 	r, err := e.store.Run(ctx, req.Tenant, row.RunID)

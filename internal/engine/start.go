@@ -27,6 +27,8 @@ type spec struct {
 	Overrides Overrides `json:"overrides"`
 	// Depth is how many runs are above it.
 	Depth int `json:"depth,omitempty"`
+	// Pots are the budgets that it shares with the runs above it.
+	Pots []run.Pot `json:"pots,omitempty"`
 	// Page and References are those of the request, for what reads them later.
 	Page       json.RawMessage   `json:"page,omitempty"`
 	References []json.RawMessage `json:"references,omitempty"`
@@ -58,6 +60,11 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	}
 	if r, err := e.repetition(ctx, &req); r != nil || err != nil {
 		return r, err
+	}
+	own := agent.Caps
+	own.lower(req.Overrides.caps())
+	if err := priced(agent, e.above(req.Tenant, "", "", nil), own); err != nil {
+		return nil, err
 	}
 	row, tx, err := e.accept(ctx, &req, agent)
 	if err != nil {

@@ -107,7 +107,7 @@ func readable(raw json.RawMessage) json.RawMessage {
 // view is a run with its output, its budget and its open interrupts.
 func (e *Engine) view(ctx context.Context, tenant string, row *store.Run) (*Run, error) {
 	r := summary(row)
-	r.Budget = e.budget(row)
+	r.Budget = e.budget(ctx, tenant, row)
 	if row.OutputEntry != "" {
 		m, err := e.message(ctx, tenant, row.SessionID, row.OutputEntry)
 		if ctx.Err() != nil {

@@ -107,6 +107,7 @@ func (l *loader) model(d *decoder, key string, m *Model) {
 		}
 		d.fail(d.at(key+".provider"), key+".provider", "this version has no adapter for "+m.Provider, hint)
 	}
+	l.price(d, key, m)
 	if m.Script == "" {
 		return
 	}
@@ -122,6 +123,19 @@ func (l *loader) model(d *decoder, key string, m *Model) {
 	if _, err := l.config.Script(m); err != nil {
 		d.fail(at, key+".script", "the script can not be read", "write the path relative to the configs folder")
 	}
+}
+
+// price notes what a model costs: one that is named twice has one price.
+func (l *loader) price(d *decoder, key string, m *Model) {
+	if m.Price == nil || d.wrong(key) {
+		return
+	}
+	name := m.Provider + "/" + m.Model
+	if have, ok := l.prices[name]; ok && have != *m.Price {
+		d.fail(d.at(key+".price"), key+".price", "another place gives "+name+" another price", "give it one price, in one place")
+		return
+	}
+	l.prices[name] = *m.Price
 }
 
 func (l *loader) references(f *profileFile) {

@@ -69,7 +69,7 @@ func Load(dir string, opts *Options) (*Config, Problems) {
 func LoadFS(fsys fs.FS, name string, opts *Options) (*Config, Problems) {
 	l := &loader{fsys: fsys, name: name, opts: opts.withDefaults(),
 		config:   &Config{Profiles: map[string]*Profile{}, Servers: map[string]mcp.ServerConfig{}, fsys: fsys},
-		profiles: map[string]source{}, servers: map[string]source{}}
+		profiles: map[string]source{}, servers: map[string]source{}, prices: map[string]Price{}}
 	setDefaults(reflect.ValueOf(&l.config.Settings).Elem())
 	settings := l.settings("agentd.yaml")
 	l.serversFile("mcp/servers.yaml", false)
@@ -146,6 +146,7 @@ type loader struct {
 
 	profiles map[string]source
 	servers  map[string]source
+	prices   map[string]Price // by provider and model
 }
 
 // source is where something was defined.

@@ -113,6 +113,7 @@ max_same_failures: 7
 max_same_calls: 8
 tool_timeout_seconds: 5
 max_cost_usd: 1.5
+max_tokens_per_run: 9
 max_failures_per_run: 6
 rate_limits: {per_user: {requests_per_minute: 1, tokens_per_minute: 2, burst: 3}, per_org: {burst: 1}}
 memory_enabled: true
@@ -176,7 +177,7 @@ subagents: [b]
 	notices := problems.only(SeverityNotice)
 	for key := range inert() {
 		n := strings.Count(lines(notices), " "+key+": accepted, has no effect yet in this version")
-		if n != 1 && key != "approval_policies.budget_exceeded" { // at its default here
+		if n != 1 {
 			t.Errorf("%d notices for %s, want 1", n, key)
 		}
 	}
@@ -202,9 +203,9 @@ func TestInertKeysExist(t *testing.T) {
 }
 
 func TestInertDefaultsAreSilent(t *testing.T) {
-	_, problems := load(map[string]string{"agents/a.yaml": minimal + "memory_enabled: false\ntrace_enabled: false\nrouting_strategy: cost_aware\napproval_policies: {budget_exceeded: true}\n"}, nil)
+	_, problems := load(map[string]string{"agents/a.yaml": minimal + "memory_enabled: false\ntrace_enabled: false\nrouting_strategy: cost_aware\nretention_days: 3\n"}, nil)
 	want := "" +
-		"c/agents/a.yaml:7:21: notice: approval_policies.budget_exceeded: accepted, has no effect yet in this version\n"
+		"c/agents/a.yaml:7:1: notice: retention_days: accepted, has no effect yet in this version\n"
 	if got := lines(problems); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

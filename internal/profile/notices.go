@@ -7,12 +7,10 @@ import "reflect"
 // stands at its default is not reported: its absence would do the same.
 func inert() map[string]bool {
 	return map[string]bool{
-		"max_cost_usd":   true, // budgets in money
 		"memory_enabled": true, "memory_provider": true, "write_policy": true, "read_policy": true,
-		"retention_days":                    true, // long-term memory
-		"max_context_tokens":                true, // context
-		"domain":                            true, // domain packs
-		"approval_policies.budget_exceeded": true,
+		"retention_days":     true, // long-term memory
+		"max_context_tokens": true, // context
+		"domain":             true, // domain packs
 	}
 }
 

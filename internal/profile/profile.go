@@ -79,6 +79,20 @@ type Model struct {
 	MaxTokensField string `json:"max_tokens_field,omitempty" default:"auto" enum:"auto,max_tokens,max_completion_tokens"`
 	// Calls of this provider at its address that run at the same time; further ones wait. Shared by all profiles that say the same. 0: no limit.
 	ConcurrencyLimit int `json:"concurrency_limit,omitempty" min:"0" example:"16"`
+	// What its tokens cost, where agentd does not know or the price is another. Not set: the known price. All profiles that name the model share it.
+	Price *Price `json:"price,omitempty" example:"{input: 0.15, output: 0.60}"`
+}
+
+// Price is what a model costs, in US dollars for a million tokens. What costs nothing is priced at 0.
+type Price struct {
+	// Tokens of the prompt.
+	Input message.Money `json:"input" required:"true" min:"0" example:"0.15"`
+	// Tokens of the reply, thoughts included.
+	Output message.Money `json:"output" required:"true" min:"0" example:"0.60"`
+	// Tokens of the prompt that came from the provider's cache. Not set: as `input`.
+	CacheRead message.Money `json:"cache_read,omitempty" min:"0" example:"0.015"`
+	// Tokens of the prompt that were written to the provider's cache. Not set: as `input`.
+	CacheWrite message.Money `json:"cache_write,omitempty" min:"0" example:"0.19"`
 }
 
 // Prompting is what the model is told.
@@ -161,15 +175,15 @@ type ApprovalPolicies struct {
 	WriteOps bool `json:"write_ops" default:"true"`
 	// Tools that delete, run commands or are marked dangerous.
 	DangerousOps bool `json:"dangerous_ops" default:"true"`
-	// Going on after a budget is used up; if false the run ends.
+	// Going on beyond a limit: an interactive run asks a person for more of `max_cost_usd`, `max_tokens_per_run`, `max_tool_calls`, `max_failures_per_run` and `max_steps`, its own and what its subagents share; autonomous runs never ask. If false, or if the person says no, the answer is closed. Budgets of sessions and tenants are never asked for.
 	BudgetExceeded bool `json:"budget_exceeded" default:"false"`
 }
 
 // Budgets stop a run that goes on for too long.
 type Budgets struct {
-	// Model calls for one message of a person.
+	// Model calls for one message of a person. One more, without tools, closes the answer.
 	MaxSteps int `json:"max_steps" default:"50" min:"0"`
-	// Tool calls of one run.
+	// Tool calls of one run and its subagents. Further ones are refused, and one more model call, without tools, closes the answer. Subagents that run side by side may pass it by the calls of one reply each.
 	MaxToolCalls int `json:"max_tool_calls,omitempty" min:"0" example:"200"`
 	// Time from start to end of a run, waits for people not counted.
 	MaxRunTimeSeconds int `json:"max_run_time_seconds" default:"600" min:"0"`
@@ -179,9 +193,11 @@ type Budgets struct {
 	ModelTotalTimeoutSeconds int `json:"model_total_timeout_seconds" default:"600" min:"1"`
 	// Time of one tool call. A tool's own limit comes first.
 	ToolTimeoutSeconds int `json:"tool_timeout_seconds" default:"120" min:"1"`
-	// Money that a run may cost, in US dollars.
+	// Money that a run and its subagents may cost, in US dollars. It is never passed: each model call is made when the most that it can cost fits, its reply is shortened if it has to be, and the means to close the answer are kept back. Every model of the profile needs a known price.
 	MaxCostUSD message.Money `json:"max_cost_usd,omitempty" min:"0" example:"1.50"`
-	// Failed tool calls of one run.
+	// Tokens that a run and its subagents may use, read and written together, cached ones included. Kept as `max_cost_usd` is.
+	MaxTokensPerRun int `json:"max_tokens_per_run,omitempty" min:"0" example:"200000"`
+	// Failed tool calls of one run and its subagents. The run fails then.
 	MaxFailuresPerRun int `json:"max_failures_per_run,omitempty" min:"0" example:"10"`
 	// How often in a row the same call, with the same arguments, may fail. Then the model is asked for an answer without tools. 0: no limit.
 	MaxSameFailures int `json:"max_same_failures" default:"3" min:"0"`

@@ -29,6 +29,9 @@ func (m *machine) closeInterrupt(c *Call, reason string) {
 // answered on its own, in any order.
 func (m *machine) answered(in Answered) error {
 	s := &m.State
+	if s.Asks != nil && in.Interrupt == s.Asks.Interrupt {
+		return m.answeredMore(in)
+	}
 	i := -1
 	for j := range s.Calls {
 		if s.Calls[j].Interrupt == in.Interrupt && s.Calls[j].Phase == CallAsked {

@@ -25,6 +25,13 @@ func (m *machine) stop(reason string) error {
 	switch s.Phase {
 	case PhaseQueued, PhaseRetry:
 		m.end()
+	case PhaseBudget:
+		if s.Asks == nil {
+			m.do(StopEffects{Reason: reason})
+			break
+		}
+		m.closeMore(reason)
+		m.end()
 	case PhaseModel, PhaseCompact:
 		m.do(StopEffects{Reason: reason})
 	case PhaseTools:
@@ -84,9 +91,10 @@ func (m *machine) aborted(in Aborted) error {
 	if s.Status.Ended() {
 		return m.illegal("the run has ended")
 	}
-	if s.Phase != PhaseQueued && s.Phase != PhaseRetry {
+	if s.Phase != PhaseQueued && s.Phase != PhaseRetry && s.Asks == nil {
 		m.do(StopEffects{Reason: in.Message})
 	}
+	m.closeMore(in.Message)
 	s.StopReason = in.Reason
 	for i := range s.Calls {
 		c := &s.Calls[i]

@@ -24,23 +24,35 @@ func (c *checker) effect(before State, in Input, e Effect) {
 			c.fail(6, "%s has the entry %q, which is not reserved", e.EffectKind(), id)
 		}
 	}
+	nextCall := func(what string) {
+		c.startsWork(before, in, what+" starts")
+		if _, done := in.(ModelDone); done && before.Closing != "" && len(before.Steering)+len(before.FollowUps) == 0 {
+			c.fail(16, "the last reply of a turn is followed by another call")
+		}
+		if before.Step != c.s.Step {
+			c.compactions = map[string]bool{}
+			c.checkBatch()
+		}
+	}
 	switch e := e.(type) {
+	case Reserve:
+		nextCall("a reservation")
+		if c.reserved || len(c.settings.Pots) == 0 || e.Step != c.s.Step || e.Index != c.s.Model.Index || e.Closing != c.s.Closing || !strings.HasPrefix(e.Key, c.s.Model.Entry) {
+			c.fail(20, "%+v is reserved; reserved before: %t", e, c.reserved)
+		}
+		open("budget")
 	case CallModel:
-		c.startsWork(before, in, "a model call starts")
+		nextCall("a model call")
+		if _, ok := in.(Reserved); ok != (len(c.settings.Pots) > 0) {
+			c.fail(20, "a model call starts after %s", in.Kind())
+		}
 		if c.s.Model == nil || c.s.Model.Entry != e.Entry || c.s.Step != e.Step || c.s.Model.Index != e.Index || e.Index >= max(1, c.settings.Models) {
 			c.fail(6, "%+v is not the model call of the state", e)
 		}
 		if e.Closing != c.s.Closing {
 			c.fail(16, "%+v closes the turn for %q", e, c.s.Closing)
 		}
-		if _, done := in.(ModelDone); done && before.Closing != "" && len(before.Steering)+len(before.FollowUps) == 0 {
-			c.fail(16, "the last reply of a turn is followed by another call")
-		}
 		reserved(e.Entry)
-		if before.Step != c.s.Step {
-			c.compactions = map[string]bool{}
-			c.checkBatch()
-		}
 		open("model")
 	case Compact:
 		c.startsWork(before, in, "a compaction starts")

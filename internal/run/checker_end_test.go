@@ -26,6 +26,9 @@ func (c *checker) checkEnd(tr Transition) {
 	if len(c.toldBelow) > 0 {
 		c.fail(15, "told and never told to end: %v", c.toldBelow)
 	}
+	if c.released != (len(c.settings.Pots) > 0) {
+		c.fail(20, "what was held is released: %t", c.released)
+	}
 	if len(c.steering)+len(c.followUps) > 0 {
 		c.fail(9, "lost at the end: %v, %v", c.steering, c.followUps)
 	}

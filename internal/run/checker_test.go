@@ -52,6 +52,9 @@ type checker struct {
 
 	steering, followUps []string
 	compactions         map[string]bool // compactions of the open reply
+	reserved            bool            // the means of a model call are reserved and not settled
+	released            bool            // nothing is held any more
+	ofRun               map[string]bool // interrupts of the run itself
 	usage               message.Usage
 	terminal            int
 	expired             int // interrupts that nobody answered in time
@@ -73,7 +76,7 @@ type kept struct {
 func newChecker(t testing.TB) *checker {
 	return &checker{t: t, s: New("r1", "s1"), open: map[string]Effect{}, timers: map[string]int64{},
 		interrupts: map[string]string{}, asked: map[string]bool{}, callAsked: map[string]string{}, expires: map[string]int64{}, amended: map[string]string{},
-		below: map[string]below{}, toldBelow: map[string]bool{},
+		below: map[string]below{}, toldBelow: map[string]bool{}, ofRun: map[string]bool{},
 		entries: map[string]string{}, keys: map[string]string{}, children: map[string]string{}}
 }
 
@@ -215,6 +218,11 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 			c.usage.Add(in.Partial.Usage)
 		}
 		c.checkFailure(before, in, tr)
+	case Reserved:
+		c.close("budget", in)
+		c.reserved = true
+	case Exhausted:
+		c.close("budget", in)
 	case Verdict:
 		c.close("judge "+in.CallID, in)
 		for _, id := range c.batch[:slices.Index(c.batch, in.CallID)] {
@@ -373,6 +381,9 @@ func (c *checker) checkState(before State, in Input, tr Transition) {
 	}
 	if s.Status.Ended() != (s.Phase == PhaseEnded) || s.Status.Ended() != (c.terminal == 1) || c.terminal > 1 {
 		c.fail(3, "%d terminal events", c.terminal)
+	}
+	if model := c.open["model"] != nil; len(c.settings.Pots) > 0 && model != c.reserved {
+		c.fail(20, "a model call is open: %t, and its means are held: %t", model, c.reserved)
 	}
 	if s.Status.Ended() {
 		c.checkEnd(tr)

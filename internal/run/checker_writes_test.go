@@ -60,13 +60,25 @@ func (c *checker) write(before State, in Input, w Write) {
 			c.fail(3, "interrupt %s is opened twice", w.ID)
 		}
 		c.asked[w.ID] = true
-		c.interrupts[w.ID], c.callAsked[w.ID], c.expires[w.ID] = w.CallID, w.CallID, w.Expires
+		c.expires[w.ID] = w.Expires
+		call := w.CallID
+		if c.ofRun[w.ID] = call == ""; call == "" {
+			call = "(the run)"
+			c.asksMore(w)
+		}
+		c.interrupts[w.ID], c.callAsked[w.ID] = call, call
 	case CloseInterrupt:
 		if _, ok := c.interrupts[w.ID]; !ok {
 			c.fail(3, "interrupt %s is closed and was not open", w.ID)
 		}
 		delete(c.interrupts, w.ID)
 		c.checkExpired(in, w)
+	case Settle:
+		c.settle(in, w)
+	case RaisePot:
+		if a, ok := in.(Answered); !ok || a.Decision != "approve" || !c.ofRun[a.Interrupt] || w.By <= 0 || before.Asks == nil || w.Limit != before.Asks.Limit || w.ID != before.Asks.ID {
+			c.fail(21, "%+v by %+v", w, in)
+		}
 	case RecordProposal:
 		if v, ok := in.(Verdict); !ok || v.Decision != Capture || v.CallID != w.CallID || c.asked[w.ID] {
 			c.fail(19, "proposal %s of call %s comes from %+v", w.ID, w.CallID, in)
@@ -87,9 +99,59 @@ func (c *checker) checkExpired(in Input, w CloseInterrupt) {
 		c.fail(18, "interrupt %s of time %d ended because of %+v", w.ID, c.expires[w.ID], in)
 	}
 	c.expired++
+	if w.Decision != "reject" && c.ofRun[w.ID] {
+		c.fail(21, "nobody's silence spends money: %+v", w)
+	}
 	call := c.s.callIndex(c.callAsked[w.ID])
 	if w.Decision == "approve" && (!c.settings.Interrupts.Approve || call >= 0 && c.s.Calls[call].Grave) {
 		c.fail(18, "nobody said that %s may be approved by nobody", w.ID)
+	}
+}
+
+// settle holds each reservation to one settlement (20).
+func (c *checker) settle(in Input, w Settle) {
+	if len(c.settings.Pots) == 0 || c.released {
+		c.fail(20, "%+v, and nothing is held", w)
+	}
+	want := ""
+	switch in := in.(type) {
+	case ModelDone:
+		if want = SettleUsed; in.Message.Usage == nil {
+			want = SettleLost
+		}
+	case ModelFailed:
+		if want = SettleLost; in.Free && in.Usage == nil && (in.Partial == nil || in.Partial.Usage == nil) {
+			want = SettleFree
+		}
+	case Reserved:
+		want = SettleFree
+	case Resumed:
+		want = SettleLost
+	}
+	if _, resumed := in.(Resumed); w.How != "" && (w.How != want || !c.reserved && !resumed) {
+		c.fail(20, "%s settles the call as %q", in.Kind(), w.How)
+	}
+	c.reserved = false
+	if w.Last {
+		c.released = true
+		if !c.s.Status.Ended() {
+			c.fail(20, "everything is released and the run goes on")
+		}
+	}
+}
+
+// asksMore holds questions for more to where they were wished for (21).
+func (c *checker) asksMore(w OpenInterrupt) {
+	a := c.s.Asks
+	if a == nil {
+		return // it was closed in the same step
+	}
+	may := c.settings.AskMore
+	if a.Pot != "" {
+		may = slices.ContainsFunc(c.settings.Pots, func(p Pot) bool { return p.Kind == a.Pot && p.Ask })
+	}
+	if !may || c.settings.Autonomous || w.Kind != "approval" || a.By <= 0 {
+		c.fail(21, "a person is asked for more: %+v, %+v", w, a)
 	}
 }
 

@@ -4,8 +4,9 @@ import "agentd/event"
 
 // checkpoint is the place between two steps: cancel, limits, steering, then the
 // next model call. The limit of tool calls comes before steering, because no
-// message lifts it: one that no model would read goes back to its sender. The
-// limit of steps comes after it, because it is counted per user message.
+// message lifts it: one that comes then goes back to its sender. The limit of
+// steps comes after it, because it is counted per user message. Beyond a limit
+// there is one more call, without tools, that closes the answer.
 func (m *machine) checkpoint() {
 	s := &m.State
 	if s.stopping() {
@@ -13,16 +14,24 @@ func (m *machine) checkpoint() {
 		return
 	}
 	if s.Settings.MaxToolCalls > 0 && s.ToolCalls > s.Settings.MaxToolCalls {
-		m.finish(Completed, "max_tool_calls", nil)
+		m.limit(StopMaxToolCalls, s.Settings.MaxToolCalls, s.ToolCalls)
 		return
 	}
 	m.drain(&s.Steering)
-	if s.Settings.MaxSteps > 0 && s.TurnSteps >= s.Settings.MaxSteps {
-		m.finish(Completed, "max_steps", nil)
+	if s.Closing == "" && s.Settings.MaxSteps > 0 && s.TurnSteps >= s.Settings.MaxSteps {
+		m.limit(StopMaxSteps, s.Settings.MaxSteps, s.TurnSteps)
 		return
 	}
+	m.nextStep()
+}
+
+// nextStep makes the next model call.
+func (m *machine) nextStep() {
+	s := &m.State
 	s.Step++
-	s.TurnSteps++
+	if s.Closing == "" {
+		s.TurnSteps++
+	}
 	s.Phase = PhaseModel
 	s.Calls = nil
 	// A session that was moved to a fallback model stays there: changing
@@ -65,7 +74,8 @@ func (m *machine) endOfTurn(reason string) {
 		m.end()
 		return
 	}
-	if len(s.Steering) > 0 || m.drain(&s.FollowUps) {
+	if !s.final() && (len(s.Steering) > 0 || m.drain(&s.FollowUps)) {
+		s.Closing = ""
 		m.checkpoint()
 		return
 	}
@@ -85,6 +95,9 @@ func (m *machine) finish(status Status, reason string, e *event.Error) {
 		m.write(ReturnQueued{Inputs: back})
 	}
 	s.Steering, s.FollowUps = nil, nil
+	if len(s.Settings.Pots) > 0 {
+		m.write(Settle{Last: true})
+	}
 	m.rollBack()
 	usage := s.Usage
 	ended := &event.Ended{StopReason: reason, Usage: &usage, Error: e, Steps: s.Step, ToolCalls: s.ToolCalls}
@@ -104,6 +117,12 @@ func (m *machine) steered(in Steered) error {
 	}
 	// skip_rest acts at once on calls that wait for a person: nothing else
 	// may come to settle them.
+	if a := m.State.Asks; a != nil && a.Limit == StopMaxSteps && a.Pot == "" {
+		// Steps are counted anew from a message on: there is nothing to ask any more.
+		m.closeMore("a new message came")
+		m.checkpoint()
+		return nil
+	}
 	if m.State.Phase == PhaseTools && m.State.Settings.SkipRest {
 		m.advance()
 	}

@@ -50,4 +50,8 @@
 //  18. An interrupt with an expiry has its timer; when that fires it is decided as
 //     declared, grave calls never by approval, and no answer is taken any more.
 //  19. A captured call is recorded once, with an id of its own, and never started.
+//  20. A run with pots makes no model call without a reservation, settles each once,
+//     in the step that learns how the call ended, and holds nothing once it ended.
+//  21. A person is asked for more only where that was declared, of one limit at a
+//     time, and never by an autonomous run; nobody's silence allows it.
 package run

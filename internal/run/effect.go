@@ -135,7 +135,9 @@ type OpenInterrupt struct {
 	ID, Kind, CallID, Name string
 	Prompt                 string
 	Schema                 json.RawMessage
-	Expires                int64
+	// Args are what is asked about where it is no call (CallID is empty).
+	Args    json.RawMessage
+	Expires int64
 }
 
 // CloseInterrupt ends an open interrupt that nobody answered. One that Expired has

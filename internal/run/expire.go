@@ -33,6 +33,9 @@ func (m *machine) expiry(verdict int64) int64 {
 // interrupts do not.
 func (m *machine) setExpiries(before *State) {
 	_, resumed := m.in.(Resumed)
+	if a := m.State.Asks; a != nil && a.Expires != 0 && (resumed || !slices.Contains(before.Interrupts(), a.Interrupt)) {
+		m.do(Sleep{ID: a.Interrupt, Until: a.Expires})
+	}
 	for i := range m.State.Calls {
 		c := &m.State.Calls[i]
 		if c.Phase != CallAsked || c.Expires == 0 {
@@ -48,6 +51,14 @@ func (m *machine) setExpiries(before *State) {
 // that of an interrupt. One that was answered meanwhile stays answered.
 func (m *machine) expired(id string) {
 	s := &m.State
+	if a := s.Asks; a != nil && a.Interrupt == id && a.Expires != 0 {
+		if m.now < a.Expires {
+			m.do(Sleep{ID: id, Until: a.Expires})
+			return
+		}
+		m.expiredMore()
+		return
+	}
 	for i := range s.Calls {
 		c := &s.Calls[i]
 		if c.Phase != CallAsked || c.Interrupt != id || c.Expires == 0 {
@@ -65,7 +76,8 @@ func (m *machine) expired(id string) {
 
 // Expiring is whether an open interrupt ends by itself.
 func (s *State) Expiring() bool {
-	return slices.ContainsFunc(s.Calls, func(c Call) bool { return c.Phase == CallAsked && c.Expires != 0 })
+	return s.Asks != nil && s.Asks.Expires != 0 ||
+		slices.ContainsFunc(s.Calls, func(c Call) bool { return c.Phase == CallAsked && c.Expires != 0 })
 }
 
 const nobodyAnswered = "nobody answered in time"

@@ -69,6 +69,8 @@ type ModelFailed struct {
 	Hint   string `json:"hint,omitempty"`
 	// RetryAfterMS is how long the provider asked to wait.
 	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+	// Free: the provider did not begin to answer, so nothing is owed.
+	Free bool `json:"free,omitempty"`
 	// Usage is what the provider had counted, or nil.
 	Usage *message.Usage `json:"-"`
 	// Partial is what had come of the reply, or nil. It is kept only if the
@@ -148,6 +150,9 @@ type Answered struct {
 	Text string `json:"-"`
 	// Amended: the interrupt's answer holds changed, validated arguments.
 	Amended bool `json:"amended,omitempty"`
+	// Raise is how much more a person allows who was asked for more of a limit; 0: as
+	// much as was proposed.
+	Raise int64 `json:"raise,omitempty"`
 }
 
 // Steered queues a message for the next model call. The message is stored under ID.

@@ -5,10 +5,20 @@ import (
 	"agentd/message"
 )
 
+// callModel makes the next model call, when it can be paid.
 func (m *machine) callModel() {
 	s := &m.State
-	s.Phase = PhaseModel
 	s.Model.RetryAt = 0
+	if len(s.Settings.Pots) > 0 {
+		m.reserve()
+		return
+	}
+	m.startModel()
+}
+
+func (m *machine) startModel() {
+	s := &m.State
+	s.Phase = PhaseModel
 	m.do(CallModel{Step: s.Step, Attempt: s.Model.Attempt, Index: s.Model.Index, Entry: s.Model.Entry, Closing: s.Closing})
 }
 
@@ -24,6 +34,7 @@ func (m *machine) modelDone(in ModelDone) error {
 	}
 	reply := *in.Message
 	s.Usage.Add(reply.Usage)
+	m.settleCall(SettleUsed, reply.Usage)
 	if s.stopping() {
 		reply.StopReason = message.StopAborted
 		m.append(&reply)
@@ -44,7 +55,7 @@ func (m *machine) modelDone(in ModelDone) error {
 		if s.Closing != "" {
 			reason = s.Closing
 		}
-		if text := reply.Text(); text != "" && len(s.Steering) == 0 {
+		if text := reply.Text(); text != "" && (len(s.Steering) == 0 || s.final()) {
 			m.tell(event.FinalText, &event.Text{Text: text, EntryID: entry})
 		}
 		m.endOfTurn(reason)
@@ -96,6 +107,7 @@ func (m *machine) modelFailed(in ModelFailed) error {
 		return m.illegal("no model call is open")
 	}
 	s.Usage.Add(in.Usage)
+	m.settleFailed(in)
 	switch {
 	case s.stopping():
 		if p := in.Partial; p != nil && len(p.Content) > 0 {
@@ -116,6 +128,21 @@ func (m *machine) modelFailed(in ModelFailed) error {
 		m.finish(Failed, "model_error", m.modelError(in))
 	}
 	return nil
+}
+
+// settleFailed settles a call without a reply: at nothing if the provider did not
+// begin to answer, else at what was reserved, because nobody knows what it cost.
+func (m *machine) settleFailed(in ModelFailed) {
+	used := message.Usage{}
+	used.Add(in.Usage)
+	if in.Partial != nil {
+		used.Add(in.Partial.Usage)
+	}
+	if how := SettleLost; in.Free && used == (message.Usage{}) {
+		m.settleCall(SettleFree, nil)
+	} else {
+		m.settleCall(how, &used)
+	}
 }
 
 func (m *machine) compact() {

@@ -17,13 +17,16 @@ import (
 //	                                       retry=MAX,BASE,LIMIT autonomous skip_rest all
 //	                                       fail_on_tool_error sequential step_retries=N same_failures=N same_calls=N
 //	                                       routing=STRATEGY facts=PRICE/LATENCY,…
+//	                                       pot (of the run, $1) pot_asks day (of the tenant) ask_more
 //	                                       expire expire_approves expire_answer=TEXT
 //	reply ["text"] [ID:TOOL]… [stop=length]     an empty ID is written as :TOOL
-//	fail CLASS [after=MS] ["partial text"] [ID:TOOL]…
+//	fail CLASS [after=MS] [free] ["partial text"] [ID:TOOL]…
+//	reserved [max=TOKENS] [calls=N] [near]
+//	exhausted LIMIT [pot=KIND] [cap=N] [used=N] [held=N] [need=N] [final]
 //	allow|ask|deny|capture CALL [effect=E] [kind=K] [sequential] [grave] ["prompt or reason"]
 //	done CALL [error] [terminate] ["text"]
 //	waits CALL [paused] [INTERRUPT]… [closed=INTERRUPT]   what is open below a child run
-//	answer INTERRUPT DECISION [amended] ["text"]
+//	answer INTERRUPT DECISION [amended] [raise=N] ["text"]
 //	steer ID · follow ID · timer ID · compacted [error] · cancel [rollback] ["reason"] · abort · crash
 //	tick MS                                lets time pass; no input
 type player struct {
@@ -139,12 +142,31 @@ func (p *player) input(verb string, w words) Input {
 	case "reply":
 		return ModelDone{At: at, Message: p.message(w)}
 	case "fail":
-		f := ModelFailed{At: at, Class: FailureClass(arg(0)), Reason: "reason_" + arg(0), Error: "it failed", RetryAfterMS: int64(p.number(w.named["after"]))}
+		f := ModelFailed{At: at, Class: FailureClass(arg(0)), Reason: "reason_" + arg(0), Error: "it failed", RetryAfterMS: int64(p.number(w.named["after"])), Free: w.flag("free")}
 		w.args = w.args[1:]
 		if w.said || len(w.args) > 0 {
 			f.Partial = p.message(w)
 		}
 		return f
+	case "reserved":
+		in := Reserved{At: at, MaxTokens: p.number(w.named["max"])}
+		if n := w.named["calls"]; n != "" {
+			calls := p.number(n)
+			in.Calls = &calls
+		}
+		if w.flag("near") {
+			in.Near = []PotUse{{Pot: "run", ID: "r1", Limit: StopMaxCost, Cap: 1e9, Used: 9e8}}
+		}
+		return in
+	case "exhausted":
+		use := PotUse{Pot: "run", ID: "r1", Limit: arg(0), Cap: 1e9, Used: int64(p.number(w.named["used"])), Held: int64(p.number(w.named["held"]))}
+		if kind := w.named["pot"]; kind != "" {
+			use.Pot, use.ID = kind, "2026-01-02"
+		}
+		if n := w.named["cap"]; n != "" {
+			use.Cap = int64(p.number(n))
+		}
+		return Exhausted{At: at, PotUse: use, Need: int64(p.number(w.named["need"])), Final: w.flag("final")}
 	case "allow", "ask", "deny", "capture":
 		sequential, grave := w.flag("sequential"), w.flag("grave")
 		return Verdict{At: at, CallID: arg(0), Decision: Decision(verb), Reason: w.text, Prompt: w.text,
@@ -165,7 +187,8 @@ func (p *player) input(verb string, w words) Input {
 		}
 		return in
 	case "answer":
-		return Answered{At: at, Interrupt: arg(0), Decision: arg(1), Amended: w.flag("amended"), Text: w.text, Reason: w.text}
+		return Answered{At: at, Interrupt: arg(0), Decision: arg(1), Amended: w.flag("amended"), Text: w.text, Reason: w.text,
+			Raise: int64(p.number(w.named["raise"]))}
 	case "steer":
 		return Steered{at, arg(0)}
 	case "follow":
@@ -207,6 +230,13 @@ func (p *player) start(at At, w words) Input {
 	}
 	s.StepRetries = p.number(w.named["step_retries"])
 	s.MaxSameFailures, s.MaxSameCalls = p.number(w.named["same_failures"]), p.number(w.named["same_calls"])
+	s.AskMore = w.flag("ask_more")
+	if asks := w.flag("pot_asks"); w.flag("pot") || asks {
+		s.Pots = append(s.Pots, Pot{Kind: "run", ID: "r1", MaxCost: 1e9, MaxTokens: 1000, MaxToolCalls: 5, MaxFailures: 3, Ask: asks})
+	}
+	if w.flag("day") {
+		s.Pots = append(s.Pots, Pot{Kind: "tenant_day", MaxCost: 1e9})
+	}
 	if len(w.args) > 0 {
 		p.t.Fatalf("unknown settings %v", w.args)
 	}
@@ -315,10 +345,21 @@ func showWrite(w Write) string {
 		return fmt.Sprintf("hand back %v", w.Inputs)
 	case OpenInterrupt:
 		s := fmt.Sprintf("open %s, %s of %s %q", w.ID, w.Kind, w.CallID, w.Prompt)
+		if w.CallID == "" {
+			s = fmt.Sprintf("open %s, %s of %s %s %q", w.ID, w.Kind, w.Name, w.Args, w.Prompt)
+		}
 		if w.Expires != 0 {
 			s += fmt.Sprintf(" until %d", w.Expires)
 		}
 		return s
+	case Settle:
+		s := strings.TrimSpace("settle " + w.How)
+		if w.Last {
+			s += ", the last"
+		}
+		return s
+	case RaisePot:
+		return fmt.Sprintf("raise %s of %s %s by %d", w.Limit, w.Pot, w.ID, w.By)
 	case RecordProposal:
 		return fmt.Sprintf("propose %s, %s of %s, temporary id %s", w.ID, w.Name, w.CallID, w.Temp)
 	case CloseInterrupt:
@@ -335,6 +376,8 @@ func showEffect(e Effect) string {
 	switch e := e.(type) {
 	case CallModel:
 		s.add("step", e.Step).add("attempt", e.Attempt).add("model", e.Index).add("entry", e.Entry).add("closing", e.Closing)
+	case Reserve:
+		s.add("step", e.Step).add("key", e.Key).add("model", e.Index).add("closing", e.Closing)
 	case Judge:
 		s.add("call", e.CallID)
 	case CallTool:
@@ -365,6 +408,8 @@ func showEvent(e event.Event) string {
 		s.add("calls", d.ToolCalls)
 	case *event.Text:
 		s.add("text", d.Text)
+	case *event.Budget:
+		s.add("limit", d.Limit).add("used", d.Used).add("of", d.Cap)
 	case *event.Retry:
 		s.add("attempt", d.Attempt).add("delay", d.DelayMS)
 	case *event.Subagent:

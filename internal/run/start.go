@@ -60,6 +60,9 @@ func (m *machine) resumed(Resumed) error {
 		}
 		return nil
 	}
+	if s.Phase == PhaseModel || s.Phase == PhaseBudget {
+		m.settleCall(SettleLost, nil) // if it was made, nobody knows what it cost
+	}
 	var uncertain []string
 	switch {
 	case s.Phase == PhaseTools:
@@ -68,6 +71,8 @@ func (m *machine) resumed(Resumed) error {
 		m.end()
 	case s.Phase == PhaseModel:
 		m.callModel()
+	case s.Phase == PhaseBudget:
+		m.reserve()
 	case s.Phase == PhaseRetry:
 		m.do(Sleep{ID: TimerRetry, Until: s.Model.RetryAt})
 	case s.Phase == PhaseCompact:

@@ -39,6 +39,7 @@ const (
 	PhaseRetry   Phase = "retry"   // waiting to try the model call again
 	PhaseCompact Phase = "compact" // the session is being compacted
 	PhaseTools   Phase = "tools"   // a batch of tool calls is open
+	PhaseBudget  Phase = "budget"  // a reservation is open, or a person is asked for more
 	PhaseEnded   Phase = "ended"
 )
 
@@ -84,6 +85,12 @@ type Settings struct {
 	MaxSameCalls    int `json:"max_same_calls,omitempty"`
 	// Interrupts says what becomes of those that nobody answers.
 	Interrupts Expiry `json:"interrupts,omitzero"`
+	// Pots are the budgets that the run shares with others. Without any there are no
+	// reservations.
+	Pots []Pot `json:"pots,omitempty"`
+	// AskMore: an interactive run asks a person for more of its own limits before it
+	// ends for them.
+	AskMore bool `json:"ask_more,omitempty"`
 }
 
 // Retry says how failed model calls are tried again.
@@ -112,7 +119,7 @@ type State struct {
 	Start *string `json:"start,omitempty"`
 
 	// Step counts model calls (retries not counted), TurnSteps those since
-	// the last user message.
+	// the last user message, but for one that closes the turn.
 	Step      int `json:"step,omitempty"`
 	TurnSteps int `json:"turn_steps,omitempty"`
 	ToolCalls int `json:"tool_calls,omitempty"`
@@ -128,6 +135,10 @@ type State struct {
 	// Closing is why the model call of this step is the turn's last, without
 	// tools; it becomes the stop reason.
 	Closing string `json:"closing,omitempty"`
+	// Asks is the open question for more of a limit.
+	Asks *More `json:"asks,omitempty"`
+	// Warned are the limits of pots that were told to be nearly used up.
+	Warned []string `json:"warned,omitempty"`
 
 	Usage message.Usage `json:"usage"`
 
@@ -177,6 +188,8 @@ type ModelCall struct {
 	RetryAt int64 `json:"retry_at,omitempty"`
 	// Again is how often the step was tried again.
 	Again int `json:"again,omitempty"`
+	// Calls is how many calls of the reply may run; nil: as many as it has.
+	Calls *int `json:"calls,omitempty"`
 }
 
 // CallPhase says how far a tool call is.
@@ -287,10 +300,10 @@ func (s *State) damage() string {
 		return "version " + strconv.Itoa(s.Version)
 	case !slices.Contains([]Status{Queued, Running, Paused, Completed, Failed, Cancelled}, s.Status):
 		return "status " + strconv.Quote(string(s.Status))
-	case !slices.Contains([]Phase{PhaseQueued, PhaseModel, PhaseRetry, PhaseCompact, PhaseTools, PhaseEnded}, s.Phase):
+	case !slices.Contains([]Phase{PhaseQueued, PhaseModel, PhaseRetry, PhaseCompact, PhaseTools, PhaseBudget, PhaseEnded}, s.Phase):
 		return "phase " + strconv.Quote(string(s.Phase))
 	case (s.Status == Queued) != (s.Phase == PhaseQueued), s.Status.Ended() != (s.Phase == PhaseEnded),
-		s.Status == Paused && s.Phase != PhaseTools:
+		s.Status == Paused && s.Phase != PhaseTools && s.Asks == nil, s.Asks != nil && s.Phase != PhaseBudget:
 		return "status " + string(s.Status) + " in phase " + string(s.Phase)
 	case s.Status != Running && s.Status != Paused:
 		return ""
@@ -319,6 +332,7 @@ func (s *State) clone() State {
 	c.Steering = slices.Clone(s.Steering)
 	c.FollowUps = slices.Clone(s.FollowUps)
 	c.Streaks = slices.Clone(s.Streaks)
+	c.Warned = slices.Clone(s.Warned)
 	c.Trail = slices.Clone(s.Trail)
 	return c
 }
@@ -365,13 +379,17 @@ func (s *State) Stopping() bool { return s.stopping() || s.Status.Ended() }
 // cancel was requested, or StopReason says what went wrong.
 func (s *State) stopping() bool { return s.Cancel != "" || s.StopReason != "" }
 
-// Interrupts gives the ids of the open interrupts in source order.
+// Interrupts gives the ids of the open interrupts: of calls, in source order, or the
+// run's own.
 func (s *State) Interrupts() []string {
 	var ids []string
 	for i := range s.Calls {
 		if s.Calls[i].Phase == CallAsked {
 			ids = append(ids, s.Calls[i].Interrupt)
 		}
+	}
+	if s.Asks != nil {
+		ids = append(ids, s.Asks.Interrupt)
 	}
 	return ids
 }

@@ -54,6 +54,10 @@ func Step(s State, in Input) (Transition, error) {
 		err = m.modelDone(in)
 	case ModelFailed:
 		err = m.modelFailed(in)
+	case Reserved:
+		err = m.reserved(in)
+	case Exhausted:
+		err = m.exhausted(in)
 	case Verdict:
 		err = m.verdict(in)
 	case ToolDone:
@@ -126,8 +130,8 @@ func (m *machine) settleStatus() {
 	if s.Status.Ended() || s.Status == Queued {
 		return
 	}
-	waiting := s.Phase == PhaseTools
-	asked := false
+	waiting := s.Phase == PhaseTools || s.Asks != nil
+	asked := s.Asks != nil
 	for i := range s.Calls {
 		switch c := &s.Calls[i]; {
 		case c.Phase == CallAsked, c.AwaitsChild() && c.Paused && !s.stopping():

@@ -110,7 +110,7 @@ func (m *machine) closed(reply *message.Message, entry string) {
 	for i := range s.Calls {
 		m.fail(i, "Not executed: no more tools were to be called in this turn.")
 	}
-	if text := reply.Text(); text != "" && len(s.Steering) == 0 {
+	if text := reply.Text(); text != "" && (len(s.Steering) == 0 || s.final()) {
 		m.tell(event.FinalText, &event.Text{Text: text, EntryID: entry})
 	}
 	m.endOfTurn(s.Closing)

@@ -76,11 +76,14 @@ func (m *machine) verdict(in Verdict) error {
 		c.Effect = effectOnce // what nobody declared safe is not
 	}
 	over := s.Settings.MaxToolCalls > 0 && s.ToolCalls-len(s.Calls)+i >= s.Settings.MaxToolCalls
+	shared := s.Model.Calls != nil && i >= *s.Model.Calls
 	switch {
 	case s.stopping():
 		m.fail(i, "Not executed: the run is ending.")
 	case over:
 		m.fail(i, "Not executed: the run's limit of "+strconv.Itoa(s.Settings.MaxToolCalls)+" tool calls is used up.")
+	case shared:
+		m.fail(i, "Not executed: the limit of tool calls, which the run shares with others, is used up.")
 	case in.Decision == Allow:
 		c.Phase = CallReady
 	case in.Decision == Ask:
@@ -303,9 +306,12 @@ func (m *machine) batchDone() {
 	case s.stopping():
 		m.end()
 	case s.Settings.MaxFailures > 0 && s.Failures >= s.Settings.MaxFailures:
-		m.finish(Failed, "max_failures_per_run", &event.Error{Kind: "max_failures_per_run",
-			Message: strconv.Itoa(s.Failures) + " tool calls failed",
-			Hint:    "Look at the failed calls, or raise max_failures_per_run in the profile."})
+		use := PotUse{Limit: StopMaxFailures, Cap: int64(s.Settings.MaxFailures), Used: int64(s.Failures)}
+		if !m.mayAsk(&use) {
+			m.tooManyFailures(use.Used)
+			return
+		}
+		m.askMore(More{PotUse: use, By: max(use.Cap, use.Used-use.Cap+1)})
 	case terminate:
 		s.Output = s.Model.Entry
 		m.endOfTurn("terminated_by_tool")

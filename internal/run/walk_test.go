@@ -63,6 +63,7 @@ func (w *walk) randomSettings() Settings {
 		MaxSameFailures: pick(0, 1, 2), MaxSameCalls: pick(0, 0, 2, 1),
 		Retry:      Retry{Max: pick(0, 1, 3), BaseMS: int64(pick(0, 100, 2000)), LimitMS: int64(pick(0, 300, 8000))},
 		Interrupts: Expiry{AfterMS: int64(pick(0, 0, 300, 3000)), Approve: w.flag(), Answer: []string{"", "yes"}[w.src.intn(2)]},
+		AskMore:    w.flag(), Pots: [][]Pot{nil, nil, {{Kind: "run", ID: "r1", MaxCost: 100, MaxToolCalls: 5, Ask: w.flag()}}, {{Kind: "tenant_day", MaxCost: 9}}}[w.src.intn(4)],
 	}
 }
 
@@ -115,7 +116,7 @@ func (w *walk) reply() *message.Message {
 
 func (w *walk) failure() Input {
 	f := ModelFailed{At: w.at(), Class: []FailureClass{FailRetryable, FailUnavailable, FailRetryable, FailOverflow, FailOverflow, FailFatal, FailCancelled}[w.src.intn(7)],
-		Reason: "overloaded", Error: "the provider is busy"}
+		Reason: "overloaded", Error: "the provider is busy", Free: w.flag()}
 	if w.flag() {
 		f.RetryAfterMS = int64(w.src.intn(3)) * 1000
 	}
@@ -140,7 +141,28 @@ func (w *walk) toolDone(id string) Input {
 
 func (w *walk) answer(id string) Input {
 	return Answered{At: w.at(), Interrupt: id, Decision: []string{"approve", "reject", "answer", "retry", "skip", "done"}[w.src.intn(6)],
-		Amended: w.flag(), Text: "because"}
+		Amended: w.flag(), Text: "because", Raise: int64(max(0, w.src.intn(8)-6) * 50)}
+}
+
+// budget answers a reservation.
+func (w *walk) budget() Input {
+	if w.src.intn(4) < 3 {
+		in := Reserved{At: w.at()}
+		if w.flag() {
+			calls := w.src.intn(3)
+			in.Calls = &calls
+		}
+		if w.flag() {
+			in.Near = []PotUse{{Pot: "run", ID: "r1", Limit: StopMaxCost, Cap: 100, Used: 90}}
+		}
+		return in
+	}
+	in := Exhausted{At: w.at(), PotUse: PotUse{Pot: "run", ID: "r1", Cap: 100, Used: int64(w.src.intn(200))}, Need: int64(w.src.intn(100)), Final: w.src.intn(8) == 7}
+	in.Limit = []string{StopMaxCost, StopMaxTokens, StopMaxToolCalls, StopMaxFailures}[w.src.intn(4)]
+	if len(w.settings.Pots) > 0 && w.settings.Pots[0].ID == "" {
+		in.Pot, in.ID = "tenant_day", "2026-01-02"
+	}
+	return in
 }
 
 // openEffects are the effects that can be answered, in a fixed order.
@@ -161,6 +183,8 @@ func (w *walk) settleOne(what string) {
 		w.try(w.failure())
 	case what == "model":
 		w.try(ModelDone{At: w.at(), Message: w.reply()})
+	case what == "budget":
+		w.try(w.budget())
 	case what == "compact":
 		c := Compacted{At: w.at()}
 		if w.flag() {
@@ -241,6 +265,8 @@ func (w *walk) anything() {
 		func() Input { return FollowedUp{w.at(), fmt.Sprint("q", w.n)} },
 		func() Input { return TimerFired{w.at(), "tea"} },
 		func() Input { return w.late() },
+		func() Input { return w.budget() },
+		func() Input { return Exhausted{At: w.at(), PotUse: PotUse{Limit: "patience"}} },
 		func() Input {
 			if w.open["compact"] != nil {
 				return ModelDone{At: w.at(), Message: w.reply()}
@@ -330,6 +356,9 @@ func TestRandomWalk(t *testing.T) {
 				if slices.ContainsFunc(w.s.Calls, func(c Call) bool { return c.Phase == CallAsked && c.Expires != 0 }) {
 					met["expiring"]++
 				}
+				if w.s.Asks != nil {
+					met["asked for more of "+w.s.Asks.Limit]++
+				}
 				if w.s.AwaitsChild() {
 					met["paused on a child"]++
 				}
@@ -343,7 +372,8 @@ func TestRandomWalk(t *testing.T) {
 		met["expired"] += w.expired
 		steps, illegal = steps+len(w.log), illegal+w.illegal
 	}
-	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused", "paused on a child", "expiring", "expired",
+	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused", "paused on a child", "phase budget", "end max_cost", "end max_tokens", "asked for more of max_steps", "asked for more of max_tool_calls",
+		"asked for more of max_failures_per_run", "asked for more of max_cost", "expiring", "expired",
 		"end stop", "end length", "end cancelled", "end max_steps", "end max_tool_calls", "end max_failures_per_run", "end max_run_time",
 		"end tool_failed", "end profile_gone", "end model_error", "end context_overflow", "end terminated_by_tool", "end " + StopRepeatedFailures, "end " + StopRepeatedCalls, "end " + StopClientTools} {
 		if met[want] < 3 {
@@ -398,7 +428,7 @@ func TestCrashEverywhere(t *testing.T) {
 			w.finish()
 		}
 	}
-	for _, want := range []string{"model running", "retry running", "compact running", "tools running", "tools paused_checkpoint"} {
+	for _, want := range []string{"model running", "retry running", "compact running", "budget running", "budget paused_checkpoint", "tools running", "tools paused_checkpoint"} {
 		if crashes[want] < 3 {
 			t.Errorf("%d crashes in %s", crashes[want], want)
 		}

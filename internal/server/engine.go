@@ -18,6 +18,7 @@ type Engine interface {
 	Journal
 	Sessions
 	Catalogue
+	Budgets
 	// Ready says why the engine can not take runs, or nil.
 	Ready(ctx context.Context) error
 }

@@ -55,6 +55,7 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/profiles", serve: s.listProfiles},
 		{method: "GET", path: "/artifacts/{id}", serve: s.getArtifact},
 		{method: "GET", path: "/usage", serve: s.getUsage},
+		{method: "GET", path: "/budgets", serve: s.listBudgets},
 		{method: "POST", path: "/keys", serve: s.createKey},
 		{method: "GET", path: "/keys", serve: s.listKeys},
 		{method: "DELETE", path: "/keys/{id}", serve: s.revokeKey},

@@ -48,11 +48,14 @@ type budget struct {
 	MaxToolCalls      int `json:"max_tool_calls"`
 	MaxRunTimeSeconds int `json:"max_run_time_seconds"`
 	MaxOutputTokens   int `json:"max_output_tokens"`
+	// MaxCostUSD is a decimal number, read exactly.
+	MaxCostUSD json.Number `json:"max_cost_usd"`
+	MaxTokens  int         `json:"max_tokens"`
 }
 
 // limits are the members of a budget. All of them are enforced.
 func limits() []string {
-	return []string{"max_steps", "max_tool_calls", "max_run_time_seconds", "max_output_tokens"}
+	return []string{"max_steps", "max_tool_calls", "max_run_time_seconds", "max_output_tokens", "max_cost_usd", "max_tokens"}
 }
 
 // notALimit finds a member of the budget that nothing enforces: whoever sent it
@@ -106,13 +109,21 @@ func decodeStart(raw []byte) (engine.StartRequest, error) {
 		}{
 			{"max_steps", b.Budget.MaxSteps}, {"max_tool_calls", b.Budget.MaxToolCalls},
 			{"max_run_time_seconds", b.Budget.MaxRunTimeSeconds}, {"max_output_tokens", b.Budget.MaxOutputTokens},
+			{"max_tokens", b.Budget.MaxTokens},
 		} {
 			if l.value < 0 {
 				return req, wire.Invalid("budget."+l.name, "must not be negative")
 			}
 		}
 		req.Overrides = engine.Overrides{MaxSteps: b.Budget.MaxSteps, MaxToolCalls: b.Budget.MaxToolCalls,
-			MaxRunTimeSeconds: b.Budget.MaxRunTimeSeconds, MaxOutputTokens: b.Budget.MaxOutputTokens}
+			MaxRunTimeSeconds: b.Budget.MaxRunTimeSeconds, MaxOutputTokens: b.Budget.MaxOutputTokens, MaxTokens: int64(b.Budget.MaxTokens)}
+		if n := b.Budget.MaxCostUSD; n != "" {
+			money, err := message.ParseMoney(n.String())
+			if err != nil || money < 0 {
+				return req, wire.Invalid("budget.max_cost_usd", "must be an amount in US dollars that is not negative, with at most nine decimals")
+			}
+			req.Overrides.MaxCostUSD = money
+		}
 	}
 	return req, nil
 }

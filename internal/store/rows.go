@@ -293,6 +293,11 @@ type Tx struct {
 	NewProposals  []*Proposal
 	Proposals     []ProposalChange
 
+	Settles  []Settlement
+	Counts   []PotCount
+	Raises   []PotRaise
+	Reserves []Reservation
+
 	Events []*Event
 	Trace  []*Trace
 	Usage  []*Usage
@@ -318,5 +323,6 @@ func (t *Tx) Empty() bool {
 	return len(t.NewSessions)+len(t.NewRuns)+len(t.Entries)+len(t.Leaves)+len(t.Runs)+len(t.Inputs)+
 		len(t.DropInputs)+len(t.NewInterrupts)+len(t.Answers)+len(t.Events)+len(t.Trace)+
 		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions)+len(t.NewRules)+len(t.DropRules)+
-		len(t.ExpireArtifacts)+len(t.Quarantine)+len(t.NewProposals)+len(t.Proposals)+len(t.NewKeys)+len(t.Keys) == 0
+		len(t.ExpireArtifacts)+len(t.Quarantine)+len(t.NewProposals)+len(t.Proposals)+len(t.NewKeys)+len(t.Keys)+
+		len(t.Settles)+len(t.Counts)+len(t.Raises)+len(t.Reserves) == 0
 }

@@ -42,6 +42,7 @@ type Store interface {
 	InterruptReader
 	RuleReader
 	ProposalReader
+	BudgetReader
 	BlobReader
 	ArtifactReader
 	QuarantineReader

@@ -107,6 +107,9 @@ func (a *applier) apply(j *job) error {
 	if err := a.proposals(t, tx); err != nil {
 		return err
 	}
+	if err := a.budgets(t, tx); err != nil {
+		return err
+	}
 	for i := range j.journals {
 		if err := a.journal(t, tx, &j.journals[i], first); err != nil {
 			return err

@@ -68,6 +68,9 @@ func (a *applier) dropSession(t int64, id string) error {
 		"DELETE FROM interrupts WHERE run IN (SELECT key FROM runs WHERE session = ?)",
 		"DELETE FROM proposals WHERE run IN (SELECT key FROM runs WHERE session = ?)",
 		"DELETE FROM session_rules WHERE session = ?",
+		"DELETE FROM holds WHERE run IN (SELECT key FROM runs WHERE session = ?)",
+		`DELETE FROM pots WHERE kind = 'run' AND (tenant, id) IN (SELECT tenant, id FROM runs WHERE session = ?)`,
+		`DELETE FROM pots WHERE kind = 'session' AND (tenant, id) IN (SELECT tenant, id FROM sessions WHERE key = ?)`,
 		"DELETE FROM entries WHERE session = ?",
 		"DELETE FROM runs WHERE session = ?",
 		// One use alone is that of this session.

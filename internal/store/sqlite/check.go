@@ -105,7 +105,7 @@ func (k *checker) all() error {
 	if ok, err := k.file(); err != nil || !ok {
 		return err
 	}
-	for _, check := range []func() error{k.sizes, k.orphans, k.sessions, k.entries, k.runs, k.interrupts, k.artifacts, k.usage} {
+	for _, check := range []func() error{k.sizes, k.orphans, k.sessions, k.entries, k.runs, k.interrupts, k.artifacts, k.usage, k.budgets} {
 		if err := check(); err != nil {
 			return err
 		}

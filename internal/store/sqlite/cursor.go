@@ -16,6 +16,7 @@ const (
 	runList       = "r"
 	sessionList   = "s"
 	interruptList = "i"
+	potList       = "b"
 )
 
 // cursor is the place in a list after the row with these numbers.

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"agentd/internal/prompt"
+	"agentd/message"
+	"agentd/model"
+)
+
+// What a request has besides its texts, in tokens, counted high: the marks around
+// messages and blocks, the frame of a tool, an image of the largest size that is not
+// scaled down, and what providers put in front where there are tools.
+const (
+	boundMessage = 16
+	boundBlock   = 8
+	boundTool    = 32
+	boundImage   = 8192
+	boundTools   = 1024
+	boundRequest = 64
+)
+
+// inputBound is a number of tokens that a request can not exceed: tokens of byte-level
+// encodings stand for at least a byte each.
+func inputBound(req *model.Request) int64 {
+	n := int64(boundRequest) + int64(len(req.Schema)) + messagesBound(req.Messages)
+	for i := range req.System {
+		n += boundMessage + int64(len(req.System[i].Text))
+	}
+	if len(req.Tools) > 0 {
+		n += boundTools
+	}
+	for i := range req.Tools {
+		t := &req.Tools[i]
+		n += boundTool + int64(len(t.Name)+len(t.Description)+len(t.Schema))
+	}
+	return n
+}
+
+func messagesBound(msgs []message.Message) (n int64) {
+	for i := range msgs {
+		n += boundMessage
+		for j := range msgs[i].Content {
+			b := &msgs[i].Content[j]
+			n += boundBlock
+			if b.Type == message.BlockImage {
+				n += boundImage
+				continue
+			}
+			n += int64(len(b.Text) + len(b.Signature) + len(b.ID) + len(b.Name) + len(b.Arguments))
+		}
+	}
+	return n
+}
+
+// measured is what the last reply told of the size of the conversation: closer than
+// any bound from bytes.
+type measured struct {
+	// index is the model's, upto how many messages are contained, tokens what they,
+	// the system prompt and the tools come to.
+	index, upto int
+	tokens      int64
+}
+
+// measure takes in what a reply used, once it is part of the conversation.
+func (d *driver) measure(u *message.Usage) {
+	d.measured = measured{}
+	if u != nil && d.state.Model != nil && u.Prompt() > 0 {
+		d.measured = measured{index: d.state.Model.Index, upto: len(d.conv.messages), tokens: u.Prompt() + u.Output}
+	}
+}
+
+// bound is the bound of the next request, which has the conversation's messages
+// after before other ones, if nothing changed them.
+func (k *measured) bound(req *model.Request, index, before int) int64 {
+	n := inputBound(req)
+	if k.tokens > 0 && k.index == index && before >= 0 && before+k.upto <= len(req.Messages) {
+		n = min(n, k.tokens+boundRequest+messagesBound(req.Messages[before+k.upto:]))
+	}
+	return n
+}
+
+// replyBound is how long a reply may be.
+func replyBound(o *prompt.Options, info *model.Info) int64 {
+	switch {
+	case o.MaxTokens > 0:
+		return int64(o.MaxTokens)
+	case info.MaxOutput > 0:
+		return int64(info.MaxOutput)
+	}
+	return model.DefaultMaxOutput
+}
+
+// shorten takes at least n bytes off the results of the last calls, the longest
+// first, and gives the messages as they are then. What was left out is said. It
+// may find less than n.
+func shorten(msgs []message.Message, n int64) []message.Message {
+	const note = "\n[… the rest was left out: the budget is used up]"
+	msgs = slices.Clone(msgs)
+	var texts []*string
+	for i := len(msgs) - 1; i >= 0 && msgs[i].Role != message.RoleAssistant; i-- {
+		if msgs[i].Role != message.RoleToolResult {
+			continue
+		}
+		msgs[i].Content = slices.Clone(msgs[i].Content)
+		for j := range msgs[i].Content {
+			if b := &msgs[i].Content[j]; b.Type == message.BlockText {
+				texts = append(texts, &b.Text)
+			}
+		}
+	}
+	slices.SortStableFunc(texts, func(a, b *string) int { return len(*b) - len(*a) })
+	for _, t := range texts {
+		if n <= 0 {
+			break
+		}
+		keep := max(0, len(*t)-int(min(n, 1<<30))-len(note))
+		for keep > 0 && !utf8.RuneStart((*t)[keep]) {
+			keep--
+		}
+		if cut := int64(len(*t) - keep - len(note)); cut > 0 {
+			*t = (*t)[:keep] + note
+			n -= cut
+		}
+	}
+	return msgs
+}
