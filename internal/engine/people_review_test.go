@@ -239,6 +239,19 @@ func TestAmendedArgumentsAreRedacted(t *testing.T) {
 	}
 }
 
+// An answer to what is no question would be dropped, and the call made as it was.
+func TestAnAnswerIsNotAnAmendment(t *testing.T) {
+	h := newHarness(t, oneCall("echo", `{"n":1}`), asking(echoTool(tool.Once)))
+	r := h.paused(h.run("go"), 1)
+	for _, d := range []string{"approve", "reject"} {
+		_, err := h.engine.Answer(t.Context(), AnswerRequest{Run: r.ID, Decision: d, Answer: json.RawMessage(`{"n":2}`)})
+		if fault.KindOf(err) != fault.Invalid || !strings.Contains(fault.HintOf(err), "args") {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+	h.paused(r, 1)
+}
+
 // checkpoint_schema: freeform.
 func TestFreeformQuestions(t *testing.T) {
 	h := newHarness(t, oneCall(AskUserQuestion, `{"question":"Which colour?","choices":["red","blue"]}`))
