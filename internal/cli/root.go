@@ -194,6 +194,20 @@ func (a *app) logger() *slog.Logger {
 	if a.verbose {
 		level = slog.LevelDebug
 	}
+	return a.logAt(level)
+}
+
+// besides is the logger of commands that show a run. People who look at that are
+// told of failed calls and missing servers by the run itself, and need no line of
+// the log in the middle of its text.
+func (a *app) besides() *slog.Logger {
+	if a.Terminal && !a.verbose {
+		return a.logAt(slog.LevelError)
+	}
+	return a.logger()
+}
+
+func (a *app) logAt(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
 }
 

@@ -60,7 +60,7 @@ DIRECTIVE is what to do; "-" reads it from standard input.`,
 // runOnce runs an agent in this process.
 func (a *app) runOnce(ctx context.Context, req agentd.StartRequest) error {
 	// Dormant: what others left is theirs, or a server's.
-	rt, err := a.open(ctx, a.logger(), true)
+	rt, err := a.open(ctx, a.besides(), true)
 	if err != nil {
 		return err
 	}

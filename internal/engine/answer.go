@@ -146,11 +146,7 @@ func answeredAlready(tenant string, row *store.Interrupt) error {
 	if row.Decision != "" {
 		what += ": " + row.Decision
 	}
-	switch by := row.AnsweredBy; by {
-	case "", store.DefaultTenant: // without keys nobody has a name
-	case tenant:
-		what += " by tenant " + by
-	default:
+	if by := who(tenant, row.AnsweredBy); by != "" {
 		what += " by " + by
 	}
 	if row.Reason != "" {
@@ -158,6 +154,17 @@ func answeredAlready(tenant string, row *store.Interrupt) error {
 	}
 	return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("interrupt %s is no longer open (%s at %s)", row.ID, what, timestamp(row.Answered)),
 		Hint: "An interrupt can be answered once."}
+}
+
+// who says who decided something, "" where nobody has a name.
+func who(tenant, by string) string {
+	switch by {
+	case store.DefaultTenant: // without keys
+		return ""
+	case tenant:
+		return "tenant " + by
+	}
+	return by
 }
 
 // complete fills the answer in by the interrupt's kind and checks it.
@@ -178,6 +185,10 @@ func (e *Engine) complete(ctx context.Context, in *run.Answered, change *store.I
 		return bad("decision", "%q does not answer an interrupt of kind %s: use %s", in.Decision, row.Kind, strings.Join(allowed, ", "))
 	case len(req.Args) > 0 && in.Decision != "approve":
 		return bad("args", "arguments can only be amended with decision approve")
+	case len(req.Answer) > 0 && in.Decision != "answer" && in.Decision != "done":
+		// Whoever meant to change the call must not believe to have done so.
+		return &fault.Error{Kind: fault.Invalid, Field: "answer", Err: fmt.Errorf("decision %s takes no answer", in.Decision),
+			Hint: "Changed arguments go into args, with decision approve; what the model should read goes into reason."}
 	case in.Decision == "answer" && len(req.Answer) == 0:
 		return bad("answer", "the question needs an answer")
 	case len(req.Answer) > 0 && !json.Valid(req.Answer):
@@ -298,7 +309,7 @@ func (e *Engine) Interrupt(ctx context.Context, ref Ref) (*InterruptView, error)
 
 func (e *Engine) interruptView(ctx context.Context, tenant string, row *store.Interrupt) *InterruptView {
 	v := &InterruptView{ID: row.ID, RunID: row.RunID, SessionID: row.SessionID, Kind: row.Kind, Status: row.Status, Prompt: row.Prompt,
-		Schema: readable(row.Schema), Decision: row.Decision, Reason: row.Reason, Answer: readable(row.Answer), AnsweredBy: row.AnsweredBy,
+		Schema: readable(row.Schema), Decision: row.Decision, Reason: row.Reason, Answer: readable(row.Answer), AnsweredBy: who(tenant, row.AnsweredBy),
 		CreatedAt: timestamp(row.Created), AnsweredAt: timestamp(row.Answered), ExpiresAt: timestamp(row.Expires)}
 	var call event.Tool
 	if len(row.ToolCall) > 0 && json.Unmarshal(row.ToolCall, &call) == nil {

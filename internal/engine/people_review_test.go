@@ -135,6 +135,59 @@ func TestAChildThatWaitsDoesNotOutliveItsParent(t *testing.T) {
 	}
 }
 
+// The same for a child that has not started: nobody would read its answer.
+func TestAQueuedChildDoesNotOutliveItsParent(t *testing.T) {
+	asked := &counter{}
+	h := family(t, func(context.Context, int, *model.Request) (*message.Message, error) {
+		asked.add("model")
+		return say("42")
+	})
+	h.engine.Close()
+	good := h.store
+	s := &pickyStore{Store: good}
+	h.store = s
+	// The child is accepted and never claimed.
+	child := make(chan string, 10)
+	s.set(func(tx *store.Tx) bool {
+		if len(tx.Runs) == 1 && strings.HasSuffix(tx.Runs[0].ID, ".c1") {
+			child <- tx.Runs[0].ID
+			return true
+		}
+		return false
+	})
+	h.start()
+	r := h.run("go")
+	low := <-child
+	h.engine.Close()
+	// Its parent can not go on, and the process ends right after that is durable.
+	parent := h.agents["test"]
+	delete(h.agents, "test")
+	down := make(chan struct{})
+	var dead atomic.Bool
+	s.set(func(tx *store.Tx) bool {
+		if about(tx, r.ID) && !dead.Load() {
+			if err := good.Commit(context.Background(), tx); err != nil {
+				t.Error(err)
+			}
+			if dead.CompareAndSwap(false, true) {
+				close(down)
+			}
+		}
+		return dead.Load() || about(tx, low)
+	})
+	h.start()
+	<-down
+	h.engine.Close()
+	h.agents["test"], h.store = parent, good
+	asked.n = nil
+	h.start()
+	h.ends(&Run{ID: low}, "cancelled")
+	if len(asked.n) != 0 {
+		t.Error("its model was asked")
+	}
+	h.ends(r, "failed")
+}
+
 // A cancel that was acknowledged holds for the whole tree, also where it has not
 // arrived yet.
 func TestNoAnswerAfterTheRootWasCancelled(t *testing.T) {
@@ -237,6 +290,19 @@ func TestAmendedArgumentsAreRedacted(t *testing.T) {
 	if r = h.ends(r, "completed"); !strings.Contains(r.Output, "hunter2") {
 		t.Errorf("the tool did not get it: %s", r.Output)
 	}
+}
+
+// An answer to what is no question would be dropped, and the call made as it was.
+func TestAnAnswerIsNotAnAmendment(t *testing.T) {
+	h := newHarness(t, oneCall("echo", `{"n":1}`), asking(echoTool(tool.Once)))
+	r := h.paused(h.run("go"), 1)
+	for _, d := range []string{"approve", "reject"} {
+		_, err := h.engine.Answer(t.Context(), AnswerRequest{Run: r.ID, Decision: d, Answer: json.RawMessage(`{"n":2}`)})
+		if fault.KindOf(err) != fault.Invalid || !strings.Contains(fault.HintOf(err), "args") {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+	h.paused(r, 1)
 }
 
 // checkpoint_schema: freeform.

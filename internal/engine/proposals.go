@@ -72,7 +72,7 @@ func (e *Engine) Proposals(ctx context.Context, ref Ref) ([]*ProposalView, error
 			redact[p.RunID] = h
 		}
 		views[i] = &ProposalView{ID: p.ID, RunID: p.RunID, ToolCallID: p.CallID, Tool: p.Name, Args: h.redact.data(p.Name, p.Args), TempID: p.Temp,
-			RealID: p.Real, Predicted: p.Predicted, Reason: p.Reason, Status: p.Status, Result: h.redact.text(p.Name, p.Result), By: p.By,
+			RealID: p.Real, Predicted: p.Predicted, Reason: p.Reason, Status: p.Status, Result: h.redact.text(p.Name, p.Result), By: who(ref.Tenant, p.By),
 			CreatedAt: timestamp(p.Created), DecidedAt: timestamp(p.Decided)}
 	}
 	return views, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"agentd/event"
 	"agentd/fault"
@@ -124,6 +125,12 @@ func (e *Engine) remember(ctx context.Context, row *store.Interrupt, req *Answer
 	}
 	// What logs must not see, lists must not show.
 	pattern.Args = agent.Redact.data(call.Name, pattern.Args)
+	if pattern.Key != "" {
+		command, err := json.Marshal(map[string]string{pattern.Key: strings.Join(pattern.Command, " ")})
+		if shown := agent.Redact.data(call.Name, command); err != nil || string(shown) != string(command) {
+			pattern.Command = []string{string(shown)}
+		}
+	}
 	return &store.Rule{SessionID: session, ID: "rule_" + e.cfg.NewID(), Tool: call.Name, Pattern: body, Text: pattern.String(),
 		Interrupt: row.ID, By: req.By, Created: e.now()}, nil
 }

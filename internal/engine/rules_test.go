@@ -112,6 +112,23 @@ func TestWhatIsNeverRemembered(t *testing.T) {
 	}
 }
 
+// What is hidden of a call is hidden in the list of what is allowed; the rule holds
+// all the same.
+func TestARulesTextIsRedacted(t *testing.T) {
+	const command = `{"command":"deploy token-hunter2"}`
+	h := newHarness(t, said, asking(echoTool(tool.Once)))
+	h.agents["test"].Redact = func(_ string, data json.RawMessage) json.RawMessage {
+		return json.RawMessage(strings.ReplaceAll(string(data), "hunter2", "[hidden]"))
+	}
+	r := h.paused(h.run(command), 1)
+	h.answer(AnswerRequest{Run: r.ID, Decision: "approve", Remember: true})
+	h.ends(r, "completed")
+	if rules := h.rules(r.SessionID); len(rules) != 1 || strings.Contains(rules[0].Allows, "hunter2") || !strings.Contains(rules[0].Allows, "deploy token-[hidden]") {
+		t.Errorf("rules: %+v", rules[0])
+	}
+	h.ends(h.in(r.SessionID, command), "completed")
+}
+
 // A subagent's approval is remembered in the session that people see, and holds
 // for later subagents of it.
 func TestAChildsApprovalIsRememberedAtTheRoot(t *testing.T) {

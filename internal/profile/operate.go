@@ -72,7 +72,7 @@ type CircuitBreakers struct {
 	Tool Breaker `json:"tool,omitzero"`
 	// Each MCP server. What counts is that it can not be reached, breaks off or takes too long.
 	Server Breaker `json:"server,omitzero"`
-	// Each model provider at its address. An open one leads to the next model at once; without another the run waits, if `retry` allows it.
+	// Each model provider at its address, and with its `api_key_env` if that is given: limits are an account's. An open one leads to the next model at once; without another the run waits, if `retry` allows it.
 	Provider Breaker `json:"provider,omitzero"`
 }
 

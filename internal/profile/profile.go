@@ -155,7 +155,7 @@ type Approval struct {
 	AutoApproveInDaemon bool `json:"auto_approve_in_daemon" default:"false"`
 	// What becomes of calls that need approval in autonomous runs: `capture` records them as proposals, which a person applies or discards after the run (a subagent becomes a run of its own then); `fail` refuses them, and the model is told so.
 	AutonomousApproval string `json:"autonomous_approval" default:"capture" enum:"capture,fail"`
-	// What becomes of approvals, questions and plans that nobody answers.
+	// What becomes of approvals, questions and plans that nobody answers. Runs of subagents go by their own profile.
 	Interrupts Interrupts `json:"interrupts,omitzero" example:"{expire_after: 24h, on_expiry: reject}"`
 }
 
