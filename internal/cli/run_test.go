@@ -163,3 +163,13 @@ func TestPrintable(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A limit that is used up is said plainly, also by the next process.
+func TestRunOverALimit(t *testing.T) {
+	b := newBench(t)
+	b.add("agents/slow.yaml", "profile_name: slow\nprimary_model: {provider: script, model: m, script: talk.yaml}\nrate_limits: {per_user: {requests_per_minute: 1}}\n")
+	b.agent("slow", "Look").exits(0)
+	b.agent("slow", "Look again").exits(1).complains("this user used up its limit of 1 requests per minute (rate_limits.per_user.requests_per_minute); there is room again in",
+		"Try again later, or raise rate_limits.per_user in the profile.")
+	b.agent("talk", "Look elsewhere").exits(0)
+}

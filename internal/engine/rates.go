@@ -108,7 +108,7 @@ func (p *pace) wait(ctx context.Context, step int, req *model.Request) (err erro
 		return nil
 	}
 	d := p.d
-	p.held, err = d.e.meters.Wait(ctx, p.rules, promptTokens(req), func(e *rate.Exceeded) {
+	p.held, err = d.e.meters.Wait(ctx, p.rules, model.PromptTokens(req), func(e *rate.Exceeded) {
 		d.stream.publishLive(event.Event{RunID: d.ref.ID, Time: d.e.now(), Step: step, Type: event.CheckpointInfo,
 			Data: &event.Checkpoint{Kind: "rate_limited", Prompt: "The next model call waits: " + e.Error() + "."}})
 	})
@@ -133,24 +133,6 @@ func (p *pace) settle(in run.Input) {
 		}
 	}
 	p.d.e.meters.Spend(p.d.ref.Tenant, p.user, used-p.held)
-}
-
-// promptTokens is about how many tokens a request has: a token for four bytes.
-func promptTokens(req *model.Request) int64 {
-	n := 0
-	for i := range req.System {
-		n += len(req.System[i].Text)
-	}
-	for i := range req.Messages {
-		for j := range req.Messages[i].Content {
-			b := &req.Messages[i].Content[j]
-			n += len(b.Text) + len(b.Arguments)
-		}
-	}
-	for i := range req.Tools {
-		n += len(req.Tools[i].Description) + len(req.Tools[i].Schema)
-	}
-	return int64(n / 4)
 }
 
 // CallsWaiting is how many model calls wait for rate_limits.
