@@ -229,6 +229,8 @@ func (p *printer) event(ev event.Event) {
 	case *event.Checkpoint:
 		if ev.Type == event.CheckpointRequired {
 			p.line(p.bold("? ") + printable(d.Prompt))
+		} else if ev.Type == event.CheckpointInfo && d.Prompt != "" {
+			p.line(p.dim("… " + printable(d.Prompt)))
 		}
 	case *event.Retry:
 		p.line(p.dim(fmt.Sprintf("… %s: %s; trying again in %d ms", ev.Type, d.Message, d.DelayMS)))
