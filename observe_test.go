@@ -31,8 +31,9 @@ func TestObservability(t *testing.T) {
 	key := "sk-" + strings.Repeat("a", 30)
 	write("talk.yaml", "turns:\n- text: 'The key is "+key+", write to jane@example.org.'\n")
 	write("agentd.yaml", "log: {destinations: [stderr, 'file:"+out+"/server.log', otel], pii: [email]}\ntelemetry: {trace_enabled: true, file: '"+out+"/telemetry.jsonl'}\n")
-	const model = "\nprimary_model: {provider: script, model: m, script: talk.yaml}\n"
-	write("agents/open.yaml", "profile_name: open"+model+"log_level: debug\nlog_payload_policy: redacted\nlog_destinations: ['file:"+out+"/open.log']\n")
+	write("mcp/servers.yaml", "servers: {files: {transport: stdio, command: nothing-is-called-so}}\n")
+	const model = "\nprimary_model: {provider: script, model: m, script: talk.yaml, concurrency_limit: 4}\n"
+	write("agents/open.yaml", "profile_name: open"+model+"circuit_breakers: {provider: {failures: 3}}\nlog_level: debug\nlog_payload_policy: redacted\nlog_destinations: ['file:"+out+"/open.log']\n")
 	write("agents/closed.yaml", "profile_name: closed"+model+"metrics_enabled: false\nsampling_rate: 0\nlog_level: error\n")
 	var stderr bytes.Buffer
 	rt, err := agentd.Open(t.Context(), agentd.Config{Configs: dir, Env: func(string) (string, bool) { return "", false }, Log: slog.New(slog.NewTextHandler(&stderr, nil))})
@@ -80,6 +81,12 @@ func TestObservability(t *testing.T) {
 	}
 	if strings.Count(telemetry, "invoke_agent open") != 1 || strings.Contains(telemetry, "invoke_agent closed") || !strings.Contains(telemetry, `"name":"chat m"`) {
 		t.Errorf("traces: %s", telemetry)
+	}
+	for _, line := range []string{`agentd_rate_waiting 0`, `agentd_breaker_state{cooldown="30s",failures="3",kind="provider",name="script",server=""} 0`,
+		`agentd_bulkhead_limit{kind="provider",limit="4",name="script"} 4`, `agentd_bulkhead_waiting{kind="server",limit="8",name="files"} 0`, `agentd_mcp_up{server="files"} 0`} {
+		if !strings.Contains(metrics.String(), line+"\n") {
+			t.Errorf("%s is not in %s", line, metrics.String())
+		}
 	}
 	if text := metrics.String(); !strings.Contains(text, `agentd_commits_total{outcome="ok"}`) || strings.Contains(text, `profile="closed"`) {
 		t.Error(text)

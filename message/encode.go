@@ -79,6 +79,9 @@ func (u *Usage) AppendJSON(b []byte) []byte {
 		}
 	}
 	b = strconv.AppendInt(append(b, `,"totalTokens":`...), u.TotalTokens, 10)
+	if u.Estimated {
+		b = append(b, `,"estimated":true`...)
+	}
 	b = u.Cost.Input.append(append(b, `,"cost":{"input":`...))
 	b = u.Cost.Output.append(append(b, `,"output":`...))
 	b = u.Cost.CacheRead.append(append(b, `,"cacheRead":`...))

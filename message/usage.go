@@ -16,6 +16,9 @@ type Usage struct {
 	// Reasoning is the part of Output that was spent thinking.
 	Reasoning   int64 `json:"reasoning,omitempty"`
 	TotalTokens int64 `json:"totalTokens"`
+	// Estimated: the provider did not say (all of) it, because the call was cut or
+	// cancelled. Of a sum it says that a part is.
+	Estimated bool `json:"estimated,omitempty"`
 	// Cost is fixed when the call settles and never recomputed.
 	Cost Cost `json:"cost"`
 }
@@ -43,6 +46,7 @@ func (u *Usage) Add(v *Usage) {
 	u.CacheWrite += v.CacheWrite
 	u.Reasoning += v.Reasoning
 	u.TotalTokens += v.TotalTokens
+	u.Estimated = u.Estimated || v.Estimated
 	u.Cost.Input += v.Cost.Input
 	u.Cost.Output += v.Cost.Output
 	u.Cost.CacheRead += v.Cost.CacheRead

@@ -233,6 +233,8 @@ func (p *printer) event(ev event.Event) {
 				// What is to be decided about, not only that something is.
 				p.line("  " + shorten(c.Name, 100) + " " + shorten(string(c.Args), 1000))
 			}
+		} else if ev.Type == event.CheckpointInfo && d.Prompt != "" {
+			p.line(p.dim("… " + printable(d.Prompt)))
 		}
 	case *event.Retry:
 		then := fmt.Sprintf("trying again in %v", time.Duration(d.DelayMS)*time.Millisecond)

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -161,5 +163,26 @@ func TestPrintable(t *testing.T) {
 	}
 	if got := shorten("a\x1b]0;title\a  b\nc", 80); got != "a]0;title b c" {
 		t.Errorf("%q", got)
+	}
+}
+
+// A limit that is used up is said plainly, also by the next process.
+func TestRunOverALimit(t *testing.T) {
+	b := newBench(t)
+	b.add("agents/slow.yaml", "profile_name: slow\nprimary_model: {provider: script, model: m, script: talk.yaml}\nrate_limits: {per_user: {requests_per_minute: 1}}\n")
+	b.agent("slow", "Look").exits(0)
+	b.agent("slow", "Look again").exits(1).complains("this user used up its limit of 1 requests per minute (rate_limits.per_user.requests_per_minute); there is room again in",
+		"Try again later, or raise rate_limits.per_user in the profile.")
+	b.agent("talk", "Look elsewhere").exits(0)
+}
+
+// Why a run waits is shown, and what no person is to answer is no question.
+func TestWaitsAreShown(t *testing.T) {
+	var out bytes.Buffer
+	p := &printer{out: &out, err: io.Discard}
+	p.event(event.Event{Type: event.CheckpointInfo, Data: &event.Checkpoint{Kind: "rate_limited", Prompt: "The next model call waits."}})
+	p.event(event.Event{Type: event.CheckpointInfo, Data: &event.Checkpoint{Kind: "waiting"}})
+	if out.String() != "… The next model call waits.\n" {
+		t.Errorf("%q", out.String())
 	}
 }

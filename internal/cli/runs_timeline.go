@@ -227,6 +227,10 @@ func (b *timelineBuilder) addTool(ev *event.Event, at int64, d *event.Tool) {
 
 func (b *timelineBuilder) addWait(ev *event.Event, at int64, d *event.Checkpoint) {
 	switch ev.Type {
+	case event.CheckpointInfo:
+		if d.Prompt != "" {
+			b.note(ev, at, d.Prompt)
+		}
 	case event.CheckpointRequired:
 		w := lineWait{InterruptID: d.InterruptID, Kind: d.Kind, Prompt: d.Prompt, FromMS: at, ToMS: -1}
 		c := b.waits[d.InterruptID]

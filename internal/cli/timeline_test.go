@@ -35,6 +35,7 @@ func story() []event.Event {
 	add(8000, 1, event.ToolStarted, &event.Tool{ToolCallID: "c", Name: "tool_c", Args: []byte(`{}`)})
 	add(9000, 1, event.ToolCompleted, &event.Tool{ToolCallID: "c", Name: "tool_c", Result: "done"})
 	add(9000, 2, event.StepStarted, &event.Step{Model: "fake/m"})
+	add(9001, 2, event.CheckpointInfo, &event.Checkpoint{Kind: "rate_limited", Prompt: "The next model call waits."})
 	add(10000, 2, event.StepCompleted, &event.Step{StopReason: "stop", Usage: usage})
 	add(10000, 2, event.RunCompleted, &event.Ended{StopReason: "stop"})
 	return out

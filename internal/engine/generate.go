@@ -179,11 +179,11 @@ func (g *generation) generate(ctx context.Context, req *model.Request, emit func
 func (g *generation) failed(ctx context.Context, req *model.Request, err error, partial *message.Message) run.Input {
 	merr := model.AsError(ctx, g.m.Name, req.Model, err)
 	if cause := context.Cause(ctx); errors.Is(cause, errIdle) {
-		merr = &model.Error{Class: model.ClassTimeout, Provider: g.m.Name, Model: req.Model, Err: errIdle,
+		merr = &model.Error{Class: model.ClassTimeout, Provider: g.m.Name, Model: req.Model, Err: errIdle, Usage: merr.Usage,
 			Message: fmt.Sprintf("nothing came for %s", g.idle)}
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, errTotal) {
-		merr = &model.Error{Class: model.ClassTimeout, Provider: g.m.Name, Model: req.Model, Err: errTotal,
+		merr = &model.Error{Class: model.ClassTimeout, Provider: g.m.Name, Model: req.Model, Err: errTotal, Usage: merr.Usage,
 			Message: fmt.Sprintf("the call took longer than %s", g.total)}
 	}
 	failed := failure(merr)

@@ -273,3 +273,10 @@ func (c *counter) add(key string) {
 	}
 	c.n[key]++
 }
+
+// of gives how often a key was counted.
+func (c *counter) of(key string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n[key]
+}

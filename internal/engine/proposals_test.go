@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -265,14 +266,16 @@ func TestAProposalThatDoesNotEndInTime(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						h, made := proposing(t, effect)
 						r := h.autonomous()
-						hangs, let := true, make(chan struct{})
+						let := make(chan struct{})
+						var works atomic.Bool
 						tools, err := tool.NewSet(asking(toolFunc{tool.Spec{Name: "create", Effect: effect}, func(ctx context.Context, c tool.Call) (tool.Result, error) {
 							made.add(c.ID)
 							switch {
-							case hangs && gives:
+							case works.Load():
+							case gives:
 								<-ctx.Done()
 								return tool.Result{}, ctx.Err()
-							case hangs:
+							default:
 								<-let
 							}
 							return tool.TextResult("made-" + c.ID), nil
@@ -285,13 +288,13 @@ func TestAProposalThatDoesNotEndInTime(t *testing.T) {
 						if _, err := h.engine.Apply(t.Context(), decision(r)); fault.KindOf(err) != fault.Conflict {
 							t.Fatalf("apply: %v", err)
 						}
-						hangs = false
+						works.Store(true)
 						req := decision(r)
 						if effect == tool.Once {
 							for range 2 {
 								_, err := h.engine.Apply(t.Context(), req)
-								if fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "did not end in time: it may have happened") || made.n["a"] != 1 {
-									t.Fatalf("apply again: %v, made %v", err, made.n)
+								if fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "did not end in time: it may have happened") || made.of("a") != 1 {
+									t.Fatalf("apply again: %v, made %d", err, made.of("a"))
 								}
 								if _, err := h.engine.Discard(t.Context(), req); fault.KindOf(err) != fault.Conflict {
 									t.Errorf("discard: %v", err)
@@ -314,8 +317,8 @@ func TestAProposalThatDoesNotEndInTime(t *testing.T) {
 						if effect == tool.Once && word == "done" {
 							want = 1
 						}
-						if got := h.proposals(r); got != `p1 applied "made-a", p2 applied "made-b"` || made.n["a"] != want || made.n["b"] != 1 {
-							t.Errorf("proposals: %s, made %v", got, made.n)
+						if got := h.proposals(r); got != `p1 applied "made-a", p2 applied "made-b"` || made.of("a") != want || made.of("b") != 1 {
+							t.Errorf("proposals: %s, made %d", got, made.of("a"))
 						}
 						h.engine.Close()
 						h.store.Close()

@@ -65,7 +65,7 @@ func (l *RateLimits) rules(tenant, user string) []rate.Rule {
 // admit lets a run in that is about to be accepted, or says why not. The permit may
 // be nil.
 func (e *Engine) admit(ctx context.Context, req *StartRequest, agent *Agent) (*rate.Permit, error) {
-	p, err := e.meters.Admit(ctx, agent.Rates.rules(req.Tenant, req.user()))
+	p, err := e.meters.Admit(ctx, rate.Who{Tenant: req.Tenant, User: req.user()}, agent.Rates.rules(req.Tenant, req.user()))
 	var over *rate.Exceeded
 	if errors.As(err, &over) {
 		return nil, &fault.Error{Kind: fault.RateLimited, Err: over, Hint: "Try again later, or raise " + over.Rule.Key + " in the profile."}
@@ -92,14 +92,14 @@ func (e *Engine) used(ctx context.Context, s rate.Subject, since time.Time) (req
 // pace keeps a model call within the limits of its user and tenant.
 type pace struct {
 	d     *driver
-	user  string
+	who   rate.Who
 	rules []rate.Rule
 	held  int64
 }
 
 // pace is for the driver's goroutine; what it returns is for the call's.
 func (d *driver) pace() *pace {
-	return &pace{d: d, user: d.row.User, rules: d.agent.Rates.rules(d.ref.Tenant, d.row.User)}
+	return &pace{d: d, who: rate.Who{Tenant: d.ref.Tenant, User: d.row.User}, rules: d.agent.Rates.rules(d.ref.Tenant, d.row.User)}
 }
 
 // wait returns when the call may start. Readers of the run are told why it waits.
@@ -108,7 +108,7 @@ func (p *pace) wait(ctx context.Context, step int, req *model.Request) (err erro
 		return nil
 	}
 	d := p.d
-	p.held, err = d.e.meters.Wait(ctx, p.rules, promptTokens(req), func(e *rate.Exceeded) {
+	p.held, err = d.e.meters.Wait(ctx, p.who, p.rules, model.PromptTokens(req), func(e *rate.Exceeded) {
 		d.stream.publishLive(event.Event{RunID: d.ref.ID, Time: d.e.now(), Step: step, Type: event.CheckpointInfo,
 			Data: &event.Checkpoint{Kind: "rate_limited", Prompt: "The next model call waits: " + e.Error() + "."}})
 	})
@@ -132,25 +132,7 @@ func (p *pace) settle(in run.Input) {
 			count(in.Partial.Usage)
 		}
 	}
-	p.d.e.meters.Spend(p.d.ref.Tenant, p.user, used-p.held)
-}
-
-// promptTokens is about how many tokens a request has: a token for four bytes.
-func promptTokens(req *model.Request) int64 {
-	n := 0
-	for i := range req.System {
-		n += len(req.System[i].Text)
-	}
-	for i := range req.Messages {
-		for j := range req.Messages[i].Content {
-			b := &req.Messages[i].Content[j]
-			n += len(b.Text) + len(b.Arguments)
-		}
-	}
-	for i := range req.Tools {
-		n += len(req.Tools[i].Description) + len(req.Tools[i].Schema)
-	}
-	return int64(n / 4)
+	p.d.e.meters.Spend(p.who, used-p.held)
 }
 
 // CallsWaiting is how many model calls wait for rate_limits.

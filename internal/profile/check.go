@@ -31,6 +31,7 @@ func (l *loader) check(settings *decoder, files []*profileFile) {
 		l.models(f)
 		l.references(f)
 		l.values(f)
+		l.rates(f)
 		d.notices(p)
 		if len(d.problems.Errors()) == 0 {
 			l.config.Profiles[p.ProfileName] = p

@@ -98,6 +98,8 @@ c/agents/a.yaml:6:55: error: fallback_models[2].base_url: is not an address (wri
 c/agents/a.yaml:6:77: error: fallback_models[2].api_key_env: is not the name of an environment variable (write the variable's name, not the key itself)
 c/agents/a.yaml:7:34: error: fallback_models[3].script: leads out of the configs folder (put the script into the folder, or write an absolute path)
 c/agents/a.yaml:8:34: error: fallback_models[4].script: the script can not be read (write the path relative to the configs folder)`},
+		{"limits that limit nothing", "agents/a.yaml", minimal + "rate_limits: {per_org: {burst: 3}, per_user: {requests_per_minute: 1, burst: 2}}\n", `
+c/agents/a.yaml:4:25: warning: rate_limits.per_org.burst: has no effect without requests_per_minute (say how many runs may start in a minute)`},
 		{"values that contradict", "agents/a.yaml", minimal + "retry: {base_delay: 2m}\ntemperature: 0\ntop_p: 1\nrouting_strategy: single\nfallback_models: [{provider: script, model: x}]\nlog_destinations: [syslog]\npii_policy: {redact: [\"(\"]}\nmemory_enabled: true\n", `
 c/agents/a.yaml:4:1: error: retry.base_delay: is longer than retry.max_delay (make it shorter)
 c/agents/a.yaml:6:1: warning: top_p: temperature is set too; some models refuse both (keep one)

@@ -58,6 +58,13 @@ type Subject struct {
 	One bool
 }
 
+// Who uses something: a user of a tenant, and so the tenant, too.
+type Who struct{ Tenant, User string }
+
+func (w Who) subjects() [2]Subject {
+	return [2]Subject{{Tenant: w.Tenant}, {Tenant: w.Tenant, User: w.User, One: true}}
+}
+
 // Rule is a limit that holds for somebody.
 type Rule struct {
 	Subject
@@ -263,48 +270,45 @@ type Permit struct {
 	// Status is what it left.
 	Status Status
 	m      *Meters
-	rules  []Rule
+	who    Who
 }
 
 // Cancel gives the place back of a request that came to nothing. A nil permit has
 // none.
 func (p *Permit) Cancel() {
 	if p != nil {
-		p.m.requests(p.rules, -1)
+		p.m.mu.Lock()
+		defer p.m.mu.Unlock()
+		p.m.ask(p.who, p.m.now(), -1)
 	}
 }
 
-// Admit lets a request in, or says with an *Exceeded why not. Rules that limit
-// nothing are left out; without any the permit is nil.
-func (m *Meters) Admit(ctx context.Context, rules []Rule) (*Permit, error) {
-	if len(rules) == 0 {
-		return nil, nil
-	}
+// Admit lets a request in, or says with an *Exceeded why not. rules are the limits
+// that it is held against, those that limit nothing left out; it counts for others,
+// too. The permit is nil if it counts for none.
+func (m *Meters) Admit(ctx context.Context, who Who, rules []Rule) (*Permit, error) {
 	if err := m.open(ctx, rules); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if len(m.subjects) == 0 {
+		return nil, nil
+	}
 	now := m.now()
 	if e := m.refusal(rules, now, true); e != nil {
 		return nil, e
 	}
-	m.ask(rules, now, 1)
-	return &Permit{m: m, rules: rules, Status: m.status(rules, now)}, nil
+	m.ask(who, now, 1)
+	return &Permit{m: m, who: who, Status: m.status(rules, now)}, nil
 }
 
-func (m *Meters) requests(rules []Rule, n int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ask(rules, m.now(), n)
-}
-
-// ask takes requests from all buckets of those whom the rules are about, each once.
-// The caller holds the lock.
-func (m *Meters) ask(rules []Rule, now time.Time, n int64) {
-	for i := range rules {
-		s := m.subjects[rules[i].Subject]
-		if s == nil || i > 0 && rules[i].Subject == rules[i-1].Subject {
+// ask takes requests from all buckets of a user and its tenant. The caller holds the
+// lock.
+func (m *Meters) ask(who Who, now time.Time, n int64) {
+	for _, id := range who.subjects() {
+		s := m.subjects[id]
+		if s == nil {
 			continue
 		}
 		s.seen = now
@@ -319,7 +323,7 @@ func (m *Meters) ask(rules []Rule, now time.Time, n int64) {
 // Wait waits until there is room for a model call and holds tokens for it; the
 // caller must settle them. waiting is called once, if there is none. The error is
 // that of recent, or the cause of ctx.
-func (m *Meters) Wait(ctx context.Context, rules []Rule, tokens int64, waiting func(*Exceeded)) (held int64, err error) {
+func (m *Meters) Wait(ctx context.Context, who Who, rules []Rule, tokens int64, waiting func(*Exceeded)) (held int64, err error) {
 	if len(rules) == 0 {
 		return 0, nil
 	}
@@ -331,9 +335,7 @@ func (m *Meters) Wait(ctx context.Context, rules []Rule, tokens int64, waiting f
 		now := m.now()
 		e := m.refusal(rules, now, false)
 		if e == nil {
-			for i := range rules {
-				m.spend(rules[i].Subject, now, tokens)
-			}
+			m.spend(who, now, tokens)
 			m.mu.Unlock()
 			return tokens, nil
 		}
@@ -358,30 +360,31 @@ func (m *Meters) Wait(ctx context.Context, rules []Rule, tokens int64, waiting f
 	}
 }
 
-// Spend counts tokens that a user of a tenant used, less what is held for them.
-func (m *Meters) Spend(tenant, user string, tokens int64) {
+// Spend counts tokens that somebody used, less what is held for them.
+func (m *Meters) Spend(who Who, tokens int64) {
 	if tokens == 0 {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.subjects) == 0 {
-		return
+	if len(m.subjects) > 0 {
+		m.spend(who, m.now(), tokens)
 	}
-	now := m.now()
-	m.spend(Subject{Tenant: tenant}, now, tokens)
-	m.spend(Subject{Tenant: tenant, User: user, One: true}, now, tokens)
 }
 
-func (m *Meters) spend(who Subject, now time.Time, tokens int64) {
-	s := m.subjects[who]
-	if s == nil {
-		return
-	}
-	s.seen = now
-	for _, b := range s.buckets {
-		if b.tokens != nil {
-			take(b.tokens, now, tokens)
+// spend takes tokens from all buckets of a user and its tenant. The caller holds the
+// lock.
+func (m *Meters) spend(who Who, now time.Time, tokens int64) {
+	for _, id := range who.subjects() {
+		s := m.subjects[id]
+		if s == nil {
+			continue
+		}
+		s.seen = now
+		for _, b := range s.buckets {
+			if b.tokens != nil {
+				take(b.tokens, now, tokens)
+			}
 		}
 	}
 }

@@ -30,9 +30,18 @@ func user(name string, l Limit) []Rule {
 	return []Rule{{Subject: Subject{Tenant: "acme", User: name, One: true}, Limit: l, Key: "rate_limits.per_user"}}
 }
 
+// whoOf is whom rules are about.
+func whoOf(rules []Rule) Who {
+	w := Who{Tenant: rules[0].Tenant}
+	for _, r := range rules {
+		w.User += r.User
+	}
+	return w
+}
+
 func admits(t *testing.T, m *Meters, rules []Rule, want time.Duration) *Permit {
 	t.Helper()
-	p, err := m.Admit(t.Context(), rules)
+	p, err := m.Admit(t.Context(), whoOf(rules), rules)
 	var over *Exceeded
 	switch {
 	case want == 0 && err != nil:
@@ -63,7 +72,7 @@ func TestRequests(t *testing.T) {
 		// Others are not concerned.
 		admits(t, m, user("kim", Limit{Requests: 1}), 0)
 		admits(t, m, []Rule{{Subject: Subject{Tenant: "other"}, Limit: Limit{Requests: 1}}}, 0)
-		if p, err := m.Admit(t.Context(), nil); p != nil || err != nil {
+		if p, err := m.Admit(t.Context(), Who{Tenant: "new"}, nil); p == nil || p.Status != (Status{}) || err != nil {
 			t.Errorf("no limits: %v %v", p, err)
 		}
 	})
@@ -79,7 +88,7 @@ func TestRefusalsTakeNothing(t *testing.T) {
 			admits(t, m, both, time.Minute)
 		}
 		admits(t, m, append(user("lee", Limit{Requests: 1}), org(Limit{Requests: 2})...), 0)
-		_, err := m.Admit(t.Context(), append(user("max", Limit{Requests: 1}), org(Limit{Requests: 2})...))
+		_, err := m.Admit(t.Context(), Who{"acme", "max"}, append(user("max", Limit{Requests: 1}), org(Limit{Requests: 2})...))
 		const want = "this organisation used up its limit of 2 requests per minute (rate_limits.per_org.requests_per_minute); there is room again in 30s"
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v", err)
@@ -94,7 +103,7 @@ func TestTokens(t *testing.T) {
 		rules := user("kim", Limit{Tokens: 60})
 		told := 0
 		wait := func(ctx context.Context, hold int64) error {
-			_, err := m.Wait(ctx, rules, hold, func(e *Exceeded) {
+			_, err := m.Wait(ctx, Who{"acme", "kim"}, rules, hold, func(e *Exceeded) {
 				if told++; !e.Tokens || e.Status.Tokens.Limit != 60 || m.Waiting() != 1 {
 					t.Errorf("%+v, %d wait", e, m.Waiting())
 				}
@@ -105,7 +114,7 @@ func TestTokens(t *testing.T) {
 		if err := wait(t.Context(), 30); err != nil || told != 0 {
 			t.Fatal(err)
 		}
-		m.Spend("acme", "kim", 90-30)       // 30 are owed
+		m.Spend(Who{"acme", "kim"}, 90-30)  // 30 are owed
 		admits(t, m, rules, 31*time.Second) // and one to begin with
 		if err := wait(t.Context(), 30); err != nil || told != 1 || m.Waiting() != 0 {
 			t.Fatal(err, told)
@@ -113,12 +122,12 @@ func TestTokens(t *testing.T) {
 		if took := time.Since(start).Round(time.Second); took != 31*time.Second {
 			t.Errorf("waited for %s", took)
 		}
-		m.Spend("acme", "kim", 0-30) // nothing came of it
+		m.Spend(Who{"acme", "kim"}, 0-30) // nothing came of it
 		admits(t, m, rules, 0)
-		m.Spend("acme", "lee", 1000)
-		m.Spend("other", "kim", 1000)
+		m.Spend(Who{"acme", "lee"}, 1000)
+		m.Spend(Who{"other", "kim"}, 1000)
 		admits(t, m, rules, 0)
-		m.Spend("acme", "kim", 1<<40)
+		m.Spend(Who{"acme", "kim"}, 1<<40)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		time.AfterFunc(time.Second, func() { cancel(gone) })
@@ -136,7 +145,7 @@ func TestNoFreeBurst(t *testing.T) {
 		admits(t, m, org(Limit{Requests: 60, Burst: 5}), time.Second)
 		admits(t, m, org(Limit{Tokens: 30}), 2*time.Second)
 		l.err = errors.New("no store")
-		if _, err := m.Admit(t.Context(), user("kim", Limit{Requests: 1})); !errors.Is(err, l.err) {
+		if _, err := m.Admit(t.Context(), Who{"acme", "kim"}, user("kim", Limit{Requests: 1})); !errors.Is(err, l.err) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -152,11 +161,39 @@ func TestMemoryIsBounded(t *testing.T) {
 		if n := len(m.subjects); n > maxSubjects {
 			t.Errorf("%d are kept", n)
 		}
-		m.Spend("acme", "", 1)
+		m.Spend(Who{"acme", ""}, 1)
 		time.Sleep(idle + time.Second)
 		admits(t, m, user("new", Limit{Requests: 5}), 0)
 		if n := len(m.subjects); n != 1 {
 			t.Errorf("%d are kept after a while", n)
 		}
+	})
+}
+
+// What is used where nothing is limited counts where something is, and what is held
+// for a user is held for its tenant.
+func TestAllUseCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New(time.Now, (&lately{}).recent)
+		if p, err := m.Admit(t.Context(), Who{"acme", "kim"}, nil); p != nil || err != nil {
+			t.Errorf("nobody is counted: %v %v", p, err)
+		}
+		both := Limit{Requests: 2, Tokens: 60}
+		admits(t, m, org(both), 0)
+		p, err := m.Admit(t.Context(), Who{"acme", "kim"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		admits(t, m, org(both), 30*time.Second)
+		p.Cancel()
+		admits(t, m, org(both), 0)
+		time.Sleep(2 * time.Minute)
+		admits(t, m, user("kim", Limit{Tokens: 1000}), 0)
+		held, err := m.Wait(t.Context(), Who{"acme", "kim"}, user("kim", Limit{Tokens: 1000}), 50, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Spend(Who{"acme", "kim"}, 70-held)
+		admits(t, m, org(both), 11*time.Second)
 	})
 }

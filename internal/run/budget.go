@@ -154,8 +154,8 @@ func (m *machine) settleCall(how string, u *message.Usage) {
 	if len(m.State.Settings.Pots) == 0 {
 		return
 	}
-	if u == nil && how == SettleUsed {
-		how = SettleLost
+	if how == SettleUsed && (u == nil || u.Estimated) {
+		how = SettleLost // a guess is not what is billed
 	}
 	m.write(Settle{How: how, Usage: u})
 }

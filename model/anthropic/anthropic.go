@@ -168,6 +168,12 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 	d := newDecoder(emit)
 	d.reply.Message.API, d.reply.Message.Provider, d.reply.Message.Model = API, p.name, req.Model
 	failed = d.run(call, res, scratchOf(req))
+	if failed != nil && d.usage.Prompt() > 0 {
+		// Output is counted at the end. What came is paid for all the same.
+		if n := model.ReplyTokens(&d.reply.Message); n > d.usage.Output {
+			d.usage.Output, d.usage.Estimated = n, true
+		}
+	}
 	d.usage.TotalTokens = d.usage.Prompt() + d.usage.Output
 	d.usage.Cost = model.CostWith1h(&info, &d.usage, d.write1h)
 	if failed != nil {

@@ -119,3 +119,31 @@ func BenchmarkChunk(b *testing.B) {
 		}
 	}
 }
+
+// What came before a stream was cut is paid for: the provider counts it at the end.
+func TestUsageOfHalfAReply(t *testing.T) {
+	const began = `event: message_start
+data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"usage":{"input_tokens":20,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}
+
+`
+	for text, want := range map[string]message.Usage{
+		"Hi": {Input: 20, Output: 1, TotalTokens: 21},
+		"Forty bytes of text, which are ten tokens": {Input: 20, Output: 11, TotalTokens: 31, Estimated: true},
+	} {
+		_, err := play(t, strings.Replace(began, "%s", text, 1))
+		e := model.AsError(t.Context(), "", "", err)
+		if e.Usage == nil || e.Usage.Cost.Total <= 0 {
+			t.Fatalf("%q: %v, usage %+v", text, err, e.Usage)
+		}
+		e.Usage.Cost = message.Cost{}
+		if *e.Usage != want {
+			t.Errorf("%q: usage %+v, want %+v", text, *e.Usage, want)
+		}
+	}
+}

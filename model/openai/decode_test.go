@@ -80,7 +80,12 @@ func TestUsageOfFailures(t *testing.T) {
 	if e.Usage == nil || e.Usage.Output != 7 || e.Usage.Cost.Total <= 0 {
 		t.Errorf("usage %+v", e.Usage)
 	}
+	// The provider counts at the end. What came before a cut is estimated.
 	_, err = play(t, "broken_done")
+	if e := model.AsError(t.Context(), "", "", err); e.Usage == nil || !e.Usage.Estimated || e.Usage.Input != 1 || e.Usage.Output != 1 || e.Usage.TotalTokens != 2 || e.Usage.Cost.Total <= 0 {
+		t.Errorf("usage of half a reply: %+v", e.Usage)
+	}
+	_, err = play(t, "broken_nothing")
 	if e := model.AsError(t.Context(), "", "", err); e.Usage != nil {
 		t.Errorf("usage out of nothing: %+v", e.Usage)
 	}

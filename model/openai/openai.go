@@ -187,6 +187,9 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 	d := newDecoder(emit)
 	d.reply.Message.API, d.reply.Message.Provider, d.reply.Message.Model = API, p.name, req.Model
 	failed = d.run(call, res, scratchOf(req))
+	if m := &d.reply.Message; failed != nil && d.usage == nil && (m.ResponseID != "" || len(m.Content) > 0) {
+		d.usage = model.Estimate(req, m) // what came, and what it was asked with, is paid for all the same
+	}
 	if u := d.usage; u != nil {
 		u.Cost = model.Cost(&info, u)
 	}
