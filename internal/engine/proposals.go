@@ -17,7 +17,7 @@ import (
 )
 
 // Statuses of proposals. Applying means that the call was started and its outcome
-// is not known: it runs now, or the process ended meanwhile.
+// is not known: it runs now, the process ended meanwhile, or its answer was lost.
 const (
 	proposed  = "proposed"
 	applying  = "applying"
@@ -53,8 +53,8 @@ type DecideRequest struct {
 	// Proposal is the one that is meant; empty means all that are left.
 	Proposal string
 	By       string
-	// Uncertain says what became of a call that was started when the process
-	// ended: "retry" makes it again, "done" takes it as made, with RealID as its id.
+	// Uncertain says what became of a call that was started and whose outcome was
+	// lost: "retry" makes it again, "done" takes it as made, with RealID as its id.
 	Uncertain string
 	RealID    string
 }
@@ -166,7 +166,7 @@ func (e *Engine) decide(ctx context.Context, req *DecideRequest, one func(*store
 }
 
 func unclear(p *store.Proposal) error {
-	return &fault.Error{Kind: fault.Conflict, Field: "uncertain", Err: fmt.Errorf("agentd ended while proposal %s (%s) was applied: it may have happened", p.ID, p.Name),
+	return &fault.Error{Kind: fault.Conflict, Field: "uncertain", Err: fmt.Errorf("proposal %s (%s) was started and nobody knows its outcome: it may have happened", p.ID, p.Name),
 		Hint: "Find out whether it happened, then apply it with uncertain: retry, or done (with its real_id)."}
 }
 
@@ -225,7 +225,7 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	if err := e.setProposal(ctx, req.Tenant, p, store.ProposalUpdate{Status: applying, By: req.By}, nil); err != nil {
 		return err
 	}
-	res := e.makeProposed(t, &spec, agent, row, req.Tenant, p, args)
+	res, doubt := e.makeProposed(t, &spec, agent, row, req.Tenant, p, args)
 	if e.ctx.Err() != nil {
 		// What the end of the process did to the call is no outcome of it.
 		return fault.New(fault.Unavailable, "the engine is closing: proposal "+p.ID+" may have been applied")
@@ -234,9 +234,12 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	whole := contentText(res.Content)
 	b := e.capResult(&res, p.Name)
 	u.Result = contentText(res.Content)
-	if res.IsError {
+	switch {
+	case res.IsError && doubt && p.Effect == string(tool.Once):
+		u.Status, u.Decided = applying, 0 // until a person finds out
+	case res.IsError:
 		u.Status = failed
-	} else {
+	default:
 		u.Real = madeID(whole)
 	}
 	err = e.setProposal(ctx, req.Tenant, p, u, func(tx *store.Tx) {
@@ -244,6 +247,10 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 			tx.Blobs, tx.BlobUses = append(tx.Blobs, b), append(tx.BlobUses, store.BlobUse{SessionID: row.SessionID, BlobID: b.ID})
 		}
 	})
+	if err == nil && u.Status == applying {
+		err = unclear(p)
+		return &fault.Error{Kind: fault.Conflict, Field: "uncertain", Err: fmt.Errorf("%w: %s", err, agent.Redact.text(p.Name, u.Result)), Hint: fault.HintOf(err)}
+	}
 	if err == nil && res.IsError {
 		err = &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s failed, and those after it were not applied: %s", p.ID, agent.Redact.text(p.Name, u.Result)),
 			Hint: "Apply again to try it again, or discard it first."}
@@ -252,8 +259,8 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 }
 
 // makeProposed makes the call. The person who asked for it may go; the end of the
-// engine ends it.
-func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *store.Run, tenant string, p *store.Proposal, args json.RawMessage) tool.Result {
+// engine ends it. doubt is whether a call that failed may have happened.
+func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *store.Run, tenant string, p *store.Proposal, args json.RawMessage) (res tool.Result, doubt bool) {
 	timeout := spec.Timeout
 	if timeout <= 0 {
 		timeout = agent.ToolTimeout
@@ -266,31 +273,36 @@ func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *s
 	}
 	call := tool.Call{ID: p.CallID, Name: p.Name, Args: args, Key: p.Key, Tenant: tenant, RunID: p.RunID, SessionID: row.SessionID,
 		Progress: func(tool.Progress) {}}
-	done := make(chan tool.Result, 1)
+	type outcome struct {
+		res   tool.Result
+		doubt bool
+	}
+	done := make(chan outcome, 1)
 	e.wg.Add(1)
 	go func() {
 		defer e.wg.Done()
 		defer func() {
 			if r := recover(); r != nil {
-				done <- tool.ErrorResult(fmt.Sprintf("%s panicked: %v", p.Name, r))
+				done <- outcome{tool.ErrorResult(fmt.Sprintf("%s panicked: %v", p.Name, r)), true}
 			}
 		}()
+		var lost *tool.InDoubtError
 		res, err := t.Run(ctx, call)
 		if err != nil {
 			res = tool.ErrorResult(describe(err))
 		}
-		done <- res
+		done <- outcome{res, errors.As(err, &lost)}
 	}()
 	select {
-	case res := <-done:
-		return res
+	case o := <-done:
+		return o.res, o.doubt
 	case <-ctx.Done():
 	}
 	select {
-	case res := <-done:
-		return res
+	case o := <-done:
+		return o.res, o.doubt
 	case <-time.After(e.cfg.AbandonAfter):
-		return tool.ErrorResult(p.Name + " did not end in time; it may still happen.")
+		return tool.ErrorResult(p.Name + " did not end in time; it may still happen."), true
 	}
 }
 
