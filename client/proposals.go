@@ -30,7 +30,7 @@ type Proposal struct {
 type DecideRequest struct {
 	// Proposal is empty for all that are left.
 	Proposal string `json:"proposal_id,omitempty"`
-	// Uncertain says of a call that may have happened when the server ended:
+	// Uncertain says of a call that may have happened, because its outcome was lost:
 	// "retry", or "done", with RealID as the id of what it made.
 	Uncertain string `json:"uncertain,omitempty"`
 	RealID    string `json:"real_id,omitempty"`

@@ -82,6 +82,17 @@ type Tool interface {
 	Run(ctx context.Context, call Call) (Result, error)
 }
 
+// InDoubtError is an error of Run after which the call may have happened all the
+// same: its answer was lost, or did not come in time. Errors of any other type say
+// that it did not happen, or that who performs it has answered.
+type InDoubtError struct{ Err error }
+
+// Error implements error, with the words of Err.
+func (e *InDoubtError) Error() string { return e.Err.Error() }
+
+// Unwrap gives Err.
+func (e *InDoubtError) Unwrap() error { return e.Err }
+
 // Call is one call that passed validation and policy.
 type Call struct {
 	// ID is the model's id of the call.

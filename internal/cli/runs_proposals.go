@@ -90,7 +90,7 @@ place of temporary ones in those that follow. The first that fails stops the res
 	f := cmd.Flags()
 	f.BoolVar(&apply, "apply", false, "make the calls")
 	f.BoolVar(&discard, "discard", false, "never make them")
-	f.StringVar(&req.Uncertain, "uncertain", "", "for a call that may have happened when agentd ended, or did not end in time: retry or done")
+	f.StringVar(&req.Uncertain, "uncertain", "", "for a call that may have happened: retry or done")
 	f.StringVar(&req.RealID, "real-id", "", "with --uncertain done: the id of what it made")
 	_ = cmd.RegisterFlagCompletionFunc("uncertain", cobra.FixedCompletions([]string{"retry", "done"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd

@@ -15,7 +15,7 @@ import (
 )
 
 // Statuses of proposals. Applying means that the call was started and its outcome
-// is not known: it runs now, or the process ended meanwhile.
+// is not known: it runs now, the process ended meanwhile, or its answer was lost.
 const (
 	proposed  = "proposed"
 	applying  = "applying"
@@ -51,8 +51,8 @@ type DecideRequest struct {
 	// Proposal is the one that is meant; empty means all that are left.
 	Proposal string
 	By       string
-	// Uncertain says what became of a call that was started when the process
-	// ended: "retry" makes it again, "done" takes it as made, with RealID as its id.
+	// Uncertain says what became of a call that was started and whose outcome was
+	// lost: "retry" makes it again, "done" takes it as made, with RealID as its id.
 	Uncertain string
 	RealID    string
 }
@@ -169,7 +169,7 @@ func (e *Engine) decide(ctx context.Context, req *DecideRequest, one func(*store
 func unclear(p *store.Proposal) error {
 	why := "agentd ended while proposal %s (%s) was applied"
 	if p.Result != "" {
-		why = "proposal %s (%s) was applied and did not end in time" // and what came of it was kept
+		why = "proposal %s (%s) was started and nobody knows its outcome" // what came of it was kept
 	}
 	return &fault.Error{Kind: fault.Conflict, Field: "uncertain", Err: fmt.Errorf(why+": it may have happened", p.ID, p.Name),
 		Hint: "Find out whether it happened, then apply it with uncertain: retry, or done (with its real_id)."}
@@ -231,11 +231,11 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 		return err
 	}
 	var res tool.Result
-	known := true
+	doubt := false
 	if spec.Kind == "spawn" {
 		res = e.startProposed(ctx, req.Tenant, row, p, args)
 	} else {
-		res, known = e.makeProposed(t, &spec, agent, row, req.Tenant, p, args)
+		res, doubt = e.makeProposed(t, &spec, agent, row, req.Tenant, p, args)
 	}
 	if e.ctx.Err() != nil {
 		// What the end of the process did to the call is no outcome of it.
@@ -246,9 +246,8 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	b := e.capResult(&res, p.Name, false)
 	u.Result = contentText(res.Content)
 	switch {
-	case !known && p.Effect == string(tool.Once):
-		// It stays what it is: nobody but a person can find out.
-		u.Status, u.Decided = applying, 0
+	case res.IsError && doubt && p.Effect == string(tool.Once):
+		u.Status, u.Decided = applying, 0 // until a person finds out
 		if u.Result == "" {
 			u.Result = "It did not end in time."
 		}
@@ -267,7 +266,9 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	}
 	if err == nil && u.Status == applying {
 		err = unclear(p)
-	} else if err == nil && res.IsError {
+		return &fault.Error{Kind: fault.Conflict, Field: "uncertain", Err: fmt.Errorf("%w: %s", err, agent.Redact.text(p.Name, u.Result)), Hint: fault.HintOf(err)}
+	}
+	if err == nil && res.IsError {
 		err = &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s failed, and those after it were not applied: %s", p.ID, agent.Redact.text(p.Name, u.Result)),
 			Hint: "Apply again to try it again, or discard it first."}
 	}
@@ -275,9 +276,9 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 }
 
 // makeProposed makes the call. The person who asked for it may go; the end of the
-// engine ends it. known is whether the result says what became of it: one that did
-// not end in time, or gave up because of that, may have happened.
-func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *store.Run, tenant string, p *store.Proposal, args json.RawMessage) (res tool.Result, known bool) {
+// engine ends it. doubt is whether a call that failed may have happened: it did not
+// end in time, gave up because of that, or its answer was lost.
+func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *store.Run, tenant string, p *store.Proposal, args json.RawMessage) (res tool.Result, doubt bool) {
 	timeout := spec.Timeout
 	if timeout <= 0 {
 		timeout = agent.ToolTimeout
@@ -290,29 +291,34 @@ func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *s
 	}
 	call := tool.Call{ID: p.CallID, Name: p.Name, Args: args, Key: p.Key, Tenant: tenant, RunID: p.RunID, SessionID: row.SessionID,
 		Progress: func(tool.Progress) {}}
-	done := make(chan tool.Result, 1)
+	type outcome struct {
+		res   tool.Result
+		doubt bool
+	}
+	done := make(chan outcome, 1)
 	go func() { // an abandoned one may go on for ever, and nobody waits for it
 		defer func() {
 			if r := recover(); r != nil {
-				done <- tool.ErrorResult(fmt.Sprintf("%s panicked: %v", p.Name, r))
+				done <- outcome{tool.ErrorResult(fmt.Sprintf("%s panicked: %v", p.Name, r)), true}
 			}
 		}()
+		var lost *tool.InDoubtError
 		res, err := t.Run(ctx, call)
 		if err != nil {
 			res = tool.ErrorResult(describe(err))
 		}
-		done <- res
+		done <- outcome{res, errors.As(err, &lost)}
 	}()
 	select {
-	case res := <-done:
-		return res, ctx.Err() == nil || !res.IsError
+	case o := <-done:
+		return o.res, o.doubt || ctx.Err() != nil
 	case <-ctx.Done():
 	}
 	select {
-	case res := <-done:
-		return res, !res.IsError
+	case o := <-done:
+		return o.res, true
 	case <-time.After(e.cfg.AbandonAfter):
-		return tool.ErrorResult(p.Name + " did not end in time; it may still happen."), false
+		return tool.ErrorResult(p.Name + " did not end in time; it may still happen."), true
 	}
 }
 

@@ -293,7 +293,7 @@ func TestAProposalThatDoesNotEndInTime(t *testing.T) {
 						if effect == tool.Once {
 							for range 2 {
 								_, err := h.engine.Apply(t.Context(), req)
-								if fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "did not end in time: it may have happened") || made.of("a") != 1 {
+								if fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "it may have happened") || made.of("a") != 1 {
 									t.Fatalf("apply again: %v, made %d", err, made.of("a"))
 								}
 								if _, err := h.engine.Discard(t.Context(), req); fault.KindOf(err) != fault.Conflict {
@@ -325,6 +325,53 @@ func TestAProposalThatDoesNotEndInTime(t *testing.T) {
 					})
 				})
 			}
+		}
+	}
+}
+
+// A once call whose answer was lost may have happened: it is not made again because
+// somebody asks for the rest to be applied, only on a person's word.
+func TestAProposalInDoubt(t *testing.T) {
+	for _, effect := range []tool.Effect{tool.Once, tool.Idempotent} {
+		h, made := proposing(t, effect)
+		r := h.autonomous()
+		lost := true
+		tools, err := tool.NewSet(asking(toolFunc{tool.Spec{Name: "create", Effect: effect}, func(_ context.Context, c tool.Call) (tool.Result, error) {
+			made.add(c.ID)
+			if lost {
+				lost = false
+				return tool.Result{}, &tool.InDoubtError{Err: fault.New(fault.Unavailable, "the server died")}
+			}
+			return tool.TextResult("7"), nil
+		}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.agents["test"].Tools = tools
+		if _, err := h.engine.Apply(t.Context(), decision(r)); fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "the server died") {
+			t.Errorf("apply: %v", err)
+		}
+		if effect == tool.Idempotent {
+			if got := h.proposals(r); got != "p1 failed , p2 proposed " {
+				t.Errorf("proposals: %s", got)
+			}
+			continue // made again under the same key, it has happened once
+		}
+		if got := h.proposals(r); got != "p1 applying , p2 proposed " {
+			t.Errorf("proposals: %s", got)
+		}
+		for range 2 {
+			if _, err := h.engine.Apply(t.Context(), decision(r)); fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "may have happened") || len(made.n) != 1 {
+				t.Errorf("apply again: %v, made %v", err, made.n)
+			}
+		}
+		again := decision(r)
+		again.Uncertain = "retry"
+		if _, err := h.engine.Apply(t.Context(), again); err != nil {
+			t.Error(err)
+		}
+		if got := h.proposals(r); got != `p1 applied "7", p2 applied "7"` {
+			t.Errorf("proposals: %s", got)
 		}
 	}
 }

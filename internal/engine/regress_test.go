@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"agentd/event"
 	"agentd/fault"
@@ -22,11 +23,13 @@ import (
 
 func ref(id string) Ref { return Ref{store.DefaultTenant, id} }
 
-// until waits for something that another goroutine brings about.
+// until waits for something that another goroutine brings about, in real time. How
+// often it looks says nothing about how much time the others got.
 func (h *harness) until(what string, ok func() bool) {
 	h.t.Helper()
-	for n := 0; !ok(); n++ {
-		if n > 5_000_000 {
+	late := time.Now().Add(time.Minute)
+	for !ok() {
+		if time.Now().After(late) {
 			h.t.Fatalf("it never came to this: %s", what)
 		}
 		runtime.Gosched()

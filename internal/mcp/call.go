@@ -48,7 +48,10 @@ func (t *mcpTool) Run(ctx context.Context, call tool.Call) (tool.Result, error) 
 	case answer != nil:
 		result, err = tool.ErrorResult(answer.Error()), nil
 	case err != nil:
-		err = t.explain(ctx, err, timeout)
+		doubt := attempts > 0 && inDoubt(ctx, err)
+		if err = t.explain(ctx, err, timeout); doubt {
+			err = &tool.InDoubtError{Err: err}
+		}
 	}
 	t.record(call, result, cmp.Or(err, answer), attempts, s.m.opts.Now().Sub(began))
 	return result, err
@@ -71,6 +74,20 @@ func (t *mcpTool) failure(ctx context.Context, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s failed: %s (code %d)", t.name, wire.Message, wire.Code)
+}
+
+// inDoubt is whether a call that failed may have happened: it was sent, and what
+// came back, if anything did, says nothing about it.
+func inDoubt(ctx context.Context, err error) bool {
+	var wire *jsonrpc.Error
+	var odd *unreadable
+	switch failed, sent := lost(err); {
+	case failed:
+		return sent
+	case ctx.Err() != nil, errors.As(err, &odd):
+		return true
+	}
+	return errors.As(err, &wire) && (wire.Code == codeTooLarge || wire.Code == codeGarbage)
 }
 
 var errTimeout = errors.New("it took too long")

@@ -187,12 +187,11 @@ func (w *world) ask(phase string, asked func()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, i := range v.Interrupts {
-			answer, _ := person(i)
+		if len(v.Interrupts) > 0 {
+			answer, _ := person(v.Interrupts[0])
 			if _, err := w.rt.Answer(ctx, answer); err != nil && fault.KindOf(err) != fault.Conflict {
 				t.Error(err)
 			}
-			return
 		}
 	}
 	switch phase {

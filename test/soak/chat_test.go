@@ -66,7 +66,8 @@ func (p *person) chat(ctx context.Context) error {
 				return true, nil
 			}
 			if data == "[DONE]" {
-				if !strings.HasSuffix(text.String(), kind.want) {
+				// A once call that a kill cut off is a person's matter, and the answer says so.
+				if !strings.HasSuffix(text.String(), kind.want) && !strings.Contains(text.String(), "waits for a person") {
 					return false, fmt.Errorf("chat: %q, want %q", text.String(), kind.want)
 				}
 				return true, nil

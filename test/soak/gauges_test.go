@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +48,7 @@ func (w *world) gauge(ctx context.Context, s *server) (g gauges, err error) {
 		}
 	}
 	for name := range values {
-		if !strings.HasPrefix(name, "agentd_") {
+		if !strings.HasPrefix(name, "agentd_") && (runtime.GOOS == "linux" || !strings.HasPrefix(name, "process_")) {
 			return g, fmt.Errorf("GET /metrics has no %s", name)
 		}
 	}

@@ -198,7 +198,7 @@ primary_model: {provider: %s, model: m, base_url: %q}
 tools: {builtin: [file_read, ask_user_question], mcp_servers: [ledger, hostile]}
 approval_policies: {write_ops: false, dangerous_ops: false}
 retry: {max_retries: 3, base_delay: 5ms, max_delay: 100ms}
-model_idle_timeout_seconds: 2
+model_idle_timeout_seconds: 5
 %s`, name, provider, url, more))
 	}
 	w.write("configs/mcp/servers.yaml", fmt.Sprintf(`servers:
@@ -215,7 +215,7 @@ model_idle_timeout_seconds: 2
     effects: {poke: read, risk: once}
     timeouts: {call: 1s}
 `, self, dirVar, w.ledger, modeVar))
-	w.write("configs/agentd.yaml", "workspace: "+strconv.Quote(filepath.Join(home, "work"))+"\nlog: {level: warn}\nlimits: {max_event_lag: 64}\n")
+	w.write("configs/agentd.yaml", "workspace: "+strconv.Quote(filepath.Join(home, "work"))+"\nlog: {level: warn}\nlimits: {max_event_lag: 64}\nhttp: {rejoin_window: 30s}\n")
 	w.write("work/notes.txt", "one\ntwo\n")
 	w.write("ledger/"+ledgerFile, "")
 	out, err := exec.CommandContext(t.Context(), w.bin, "keys", "create", "--json", "--data", w.data, "--configs", filepath.Join(home, "configs"),
