@@ -57,7 +57,7 @@ func newObservation(cfg *Config, conf *profile.Config) (*observation, error) {
 	if o.telemetry, err = telemetry.New(opts); err != nil {
 		return nil, err
 	}
-	h, err := o.handler(s.Log.Destinations, levelOf(o.given), logs.Options{Redact: clean, Policy: logs.Policy(s.Log.PayloadPolicy)})
+	h, err := o.handler(s.Log.Destinations, levelOf(o.given), o.elsewhere(), logs.Options{Redact: clean, Policy: logs.Policy(s.Log.PayloadPolicy)})
 	if err != nil {
 		return nil, errors.Join(err, o.close())
 	}
@@ -137,18 +137,19 @@ func (o *observation) profile(p *profile.Profile) (telemetry.Profile, error) {
 	if err != nil {
 		return out, observeError(p.ProfileName+".pii_policy", err)
 	}
-	level := levelOf(o.given)
+	level, elsewhere := levelOf(o.given), o.elsewhere()
 	if p.LogLevel != "info" {
 		if err := level.UnmarshalText([]byte(p.LogLevel)); err != nil {
 			return out, observeError(p.ProfileName+".log_level", err)
 		}
+		elsewhere = level
 	}
 	to := p.LogDestinations
 	if len(to) == 0 {
 		to = o.settings.Log.Destinations
 	}
 	policy := stricter(p.LogPayloadPolicy, o.settings.Log.PayloadPolicy)
-	h, err := o.handler(to, level, logs.Options{Redact: clean, Policy: policy})
+	h, err := o.handler(to, level, elsewhere, logs.Options{Redact: clean, Policy: policy})
 	if err != nil {
 		return out, err
 	}
@@ -178,9 +179,21 @@ func stricter(of, server string) logs.Policy {
 	return logs.Policy(of)
 }
 
-// handler leads to the places that are named: none means the log that was given.
-func (o *observation) handler(to []string, level slog.Level, opts logs.Options) (slog.Handler, error) {
+// elsewhere is the level of places that the configuration names: log.level says it. The
+// log that was given may show less, as a command at the terminal does, or more.
+func (o *observation) elsewhere() slog.Level {
+	level := slog.LevelInfo
+	if text := o.settings.Log.Level; text != "" && level.UnmarshalText([]byte(text)) != nil {
+		level = slog.LevelInfo
+	}
+	return min(level, levelOf(o.given))
+}
+
+// handler leads to the places that are named: none means the log that was given, which
+// takes lines from level on, the others from elsewhere on.
+func (o *observation) handler(to []string, level, elsewhere slog.Level, opts logs.Options) (slog.Handler, error) {
 	var all []slog.Handler
+	opts.Level = elsewhere
 	text := func(w io.Writer) slog.Handler {
 		h := &slog.HandlerOptions{Level: slog.LevelDebug}
 		if o.settings.Log.Format == "json" {
@@ -194,15 +207,16 @@ func (o *observation) handler(to []string, level slog.Level, opts logs.Options) 
 	for _, name := range to {
 		switch path, isFile := strings.CutPrefix(name, "file:"); {
 		case name == "stderr":
-			all = append(all, o.given)
+			all = append(all, from{o.given, level})
+			opts.Level = min(opts.Level, level)
 		case name == "stdout":
-			all = append(all, text(os.Stdout))
+			all = append(all, from{text(os.Stdout), elsewhere})
 		case name == "otel":
 			h := o.telemetry.LogHandler()
 			if h == nil {
 				return nil, observeError("log_destinations", errors.New("otel is a destination of logs, but no collector and no file is named"))
 			}
-			all = append(all, h)
+			all = append(all, from{h, elsewhere})
 		case isFile:
 			f := o.files[path]
 			if f == nil {
@@ -212,35 +226,28 @@ func (o *observation) handler(to []string, level slog.Level, opts logs.Options) 
 				}
 				o.files[path] = f
 			}
-			all = append(all, text(f))
+			all = append(all, from{text(f), elsewhere})
 		default:
 			return nil, observeError("log_destinations", fmt.Errorf("%q is not a destination", name))
 		}
 	}
-	opts.Level = level
-	next := all[0]
-	if len(all) > 1 {
-		// Each is asked on its own whether it is enabled; the level is decided in
-		// front of them.
-		for i := range all {
-			all[i] = always{all[i]}
-		}
-		next = slog.NewMultiHandler(all...)
-	}
-	return logs.New(next, opts)
+	return logs.New(slog.NewMultiHandler(all...), opts)
 }
 
-// always lets everything pass.
-type always struct{ slog.Handler }
+// from is a handler that takes lines from a level on, whatever it says itself.
+type from struct {
+	slog.Handler
+	level slog.Level
+}
 
 // Enabled implements slog.Handler.
-func (always) Enabled(context.Context, slog.Level) bool { return true }
+func (h from) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level }
 
 // WithAttrs implements slog.Handler.
-func (h always) WithAttrs(a []slog.Attr) slog.Handler { return always{h.Handler.WithAttrs(a)} }
+func (h from) WithAttrs(a []slog.Attr) slog.Handler { return from{h.Handler.WithAttrs(a), h.level} }
 
 // WithGroup implements slog.Handler.
-func (h always) WithGroup(name string) slog.Handler { return always{h.Handler.WithGroup(name)} }
+func (h from) WithGroup(name string) slog.Handler { return from{h.Handler.WithGroup(name), h.level} }
 
 // levelOf is the least level that a handler takes.
 func levelOf(h slog.Handler) slog.Level {

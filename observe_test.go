@@ -93,6 +93,44 @@ func TestObservability(t *testing.T) {
 	}
 }
 
+// A command at the terminal is quiet; the files that the configuration names are not.
+func TestFilesHaveTheLevelOfTheConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"agentd.yaml": "log: {level: debug, destinations: [stderr, 'file:" + dir + "/x.log']}\n", "talk.yaml": "turns:\n- text: hello\n",
+		"agents/a.yaml": "profile_name: a\nprimary_model: {provider: script, model: m, script: talk.yaml}\n",
+		"agents/b.yaml": "profile_name: b\nprimary_model: {provider: script, model: m, script: talk.yaml}\nlog_level: error\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stderr bytes.Buffer
+	rt, err := agentd.Open(t.Context(), agentd.Config{Configs: dir, Data: ":memory:", Log: slog.New(slog.NewTextHandler(&stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range []string{"a", "b"} {
+		r, err := rt.Start(t.Context(), agentd.StartRequest{Profile: profile, Input: agentd.Text("x")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rt.Wait(t.Context(), r.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rt.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "x.log"))
+	if err != nil || !strings.Contains(string(text), "run completed") || !strings.Contains(string(text), "model call") || strings.Contains(string(text), "profile=b") || stderr.Len() > 0 {
+		t.Errorf("%v, file:\n%s\nstderr:\n%s", err, text, stderr.String())
+	}
+}
+
 // The last metrics are sent while the store that they count in is still open.
 func TestCloseSendsTheLastMetrics(t *testing.T) {
 	var mu sync.Mutex

@@ -48,11 +48,21 @@ func (t *timeline) draw(width int, fancy bool) string {
 	for _, n := range t.Notes {
 		p.note(n)
 	}
+	some := false
 	for _, s := range t.Steps {
 		p.step(s)
+		for _, c := range s.Calls {
+			some = some || hidden(string(c.Args)) || hidden(c.Result)
+		}
+	}
+	if some {
+		fmt.Fprintln(p.b, strings.Join(wrap("  Hidden: this configuration does not have the run's profile, which says what may be shown. Name its configuration with --configs.", nil, p.width), "\n"))
 	}
 	return p.b.String()
 }
+
+// hidden is whether the engine could not tell what of a text may be shown.
+func hidden(s string) bool { return strings.HasPrefix(strings.TrimLeft(s, `"`), "[hidden: ") }
 
 // axis maps times to lengths: as they are, but for waits that took longer than all work
 // together. A night's wait for a person would leave no room for all that was done.
@@ -151,11 +161,7 @@ const maxRows = 4
 // line writes a row: bar, label and what is known, below each other where it does not
 // fit beside the bar.
 func (p *painter) line(bar, label string, facts ...string) {
-	text := label
-	if rest := strings.Join(facts, ", "); rest != "" {
-		text += "  " + rest
-	}
-	rows := wrap(printable(text), p.width-p.bar-4)
+	rows := wrap(label, facts, p.width-p.bar-4)
 	for i, row := range rows {
 		if i == maxRows-1 && len(rows) > maxRows {
 			row = clipTo(row+" "+rows[i+1], p.width-p.bar-4)
@@ -199,23 +205,36 @@ func clipTo(s string, n int) string {
 	return s
 }
 
-// wrap breaks a text at spaces into lines of at most n cells; all but the first are
-// indented. A word that is too long is cut.
-func wrap(s string, n int) []string {
+// wrap makes lines of at most n cells of a label and facts; all but the first are
+// indented. A fact begins a new line where it does not fit, and is broken at its
+// spaces only if it is longer than a line.
+func wrap(label string, facts []string, n int) []string {
 	const indent = "    "
 	var rows []string
-	row := ""
-	for i, word := range strings.Split(s, " ") {
-		next := row + " " + word
-		if i == 0 {
-			next = word
+	row, between := "", ""
+	put := func(text, between string) {
+		if row != "" && cellsOf(row+between+text) > n {
+			rows = append(rows, clipTo(strings.TrimRight(row, " "), n))
+			row, between = indent, ""
 		}
-		if cellsOf(next) <= n || strings.TrimSpace(row) == "" {
-			row = next
-			continue
+		row += between + text
+	}
+	for i, text := range append([]string{label}, facts...) {
+		text = printable(text)
+		if i > 0 && i < len(facts) {
+			text += ","
 		}
-		rows = append(rows, clipTo(row, n))
-		row = indent + word
+		if cellsOf(text) <= n-len(indent) {
+			put(text, between)
+		} else {
+			for _, word := range strings.Split(text, " ") {
+				put(word, between)
+				between = " "
+			}
+		}
+		if between = " "; i == 0 {
+			between = "  "
+		}
 	}
 	return append(rows, clipTo(row, n))
 }
@@ -312,7 +331,10 @@ func (p *painter) call(c *lineCall) {
 		bar[p.scale(end)] = p.glyph('×', 'x')
 	}
 	label := p.mark(c.Outcome) + " " + shorten(c.Name, 80)
-	if args := shorten(string(c.Args), 60); args != "" && args != "{}" {
+	switch args := shorten(string(c.Args), 60); {
+	case hidden(string(c.Args)):
+		label += " (hidden)"
+	case args != "" && args != "{}":
 		label += " " + args
 	}
 	var facts []string
@@ -339,7 +361,7 @@ func (p *painter) call(c *lineCall) {
 	if c.Decision != "" || c.Reason != "" {
 		facts = append(facts, strings.TrimPrefix(strings.TrimSuffix(c.Decision+": "+shorten(c.Reason, 200), ": "), ": "))
 	}
-	if c.Result != "" && c.Outcome != "ok" && c.Outcome != "proposed" {
+	if c.Result != "" && c.Result != c.Reason && c.Outcome != "ok" && c.Outcome != "proposed" && !hidden(c.Result) {
 		facts = append(facts, shorten(c.Result, 200))
 	}
 	p.line(string(bar), label, facts...)

@@ -127,7 +127,7 @@ func TestTimelineOfWideTexts(t *testing.T) {
 	if got := cellsOf("言葉 e\u0301 🙂"); got != 9 {
 		t.Errorf("%d", got)
 	}
-	for _, row := range wrap(strings.Repeat("言葉 word ", 20)+strings.Repeat("葉", 60), 31) {
+	for _, row := range wrap("label", []string{"a fact", strings.Repeat("言葉 word ", 20) + strings.Repeat("葉", 60), "another", strings.Repeat("x", 31)}, 31) {
 		if n := cellsOf(row); n > 31 {
 			t.Errorf("%d cells in %q", n, row)
 		}

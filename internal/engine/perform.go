@@ -294,7 +294,7 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 		d.e.wg.Add(1)
 		go func() {
 			defer d.e.wg.Done()
-			seen := watched(args)
+			seen, start := watched(args), time.Now()
 			if eff.Interrupt != "" {
 				amended, err := d.e.amended(ctx, Ref{d.ref.Tenant, eff.Interrupt})
 				if err != nil {
@@ -306,7 +306,7 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 			}
 			end, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args, pots)
 			if done {
-				in := run.ToolDone{At: d.at(), CallID: eff.CallID, Message: end.message, Cancelled: end.cancelled}
+				in := run.ToolDone{At: d.at(), CallID: eff.CallID, Message: end.message, Cancelled: end.cancelled, DurationMS: time.Since(start).Milliseconds()}
 				if seen != nil {
 					seen(in)
 				}

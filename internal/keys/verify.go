@@ -86,7 +86,7 @@ func (k *Keys) used(ctx context.Context, row *store.APIKey, now time.Time) {
 	row.LastUsed = at
 	tx := &store.Tx{Tenant: row.Tenant, Keys: []store.KeyChange{{ID: row.ID, LastUsed: at}}}
 	if err := k.cfg.Store.Commit(context.WithoutCancel(ctx), tx); err != nil {
-		k.cfg.Log.Warn("when a key was last used could not be stored", "key", row.ID, "error", err)
+		k.cfg.Log.Warn("when a key was last used could not be stored", "key_id", row.ID, "error", err)
 	}
 }
 

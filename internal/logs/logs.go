@@ -142,15 +142,20 @@ func (h *handler) attr(a slog.Attr) slog.Attr {
 const maxPayload = 64 << 10
 
 func (h *handler) payload(s string) string {
+	size := len(s)
 	switch h.o.Policy {
 	case Full:
 	case Hashes:
 		return hash(s)
 	default:
+		// Of what is much too long the end would only cost time.
+		if len(s) > 8*maxPayload {
+			s = strings.ToValidUTF8(s[:8*maxPayload], "")
+		}
 		s = h.o.Redact.Text(s)
 	}
 	if len(s) > maxPayload {
-		s = strings.ToValidUTF8(s[:maxPayload], "") + fmt.Sprintf("… (%d bytes)", len(s))
+		s = strings.ToValidUTF8(s[:maxPayload], "") + fmt.Sprintf("… (%d bytes)", size)
 	}
 	return s
 }

@@ -13,6 +13,8 @@ const Mask = "[redacted]"
 type pattern struct {
 	name  string
 	hints []string
+	// needs is a text without which it is not possible either; "" needs none.
+	needs string
 	// fold: the hints are lower case and looked for in any case.
 	fold bool
 	re   *regexp.Regexp
@@ -59,9 +61,13 @@ func secrets() []pattern {
 	// Assignments in texts: password=…, "api_key": "…", --token …; quotes may be escaped.
 	const name = `((?i:password|passwd|passphrase|secret|api[_-]?key|(?:access|auth|refresh|bearer|session|id|api|bot)[_-]?token|(?:secret|access|private)[_-]?(?:access[_-]?)?key|client[_-]?secret|credentials?)\\*["']?\s*[:=]\s*\\*`
 	hints := []string{"password", "passwd", "passphrase", "secret", "api_key", "apikey", "api-key", "token", "access_key", "access-key", "private_key", "credential"}
-	for _, re := range []string{name + `")[^"\n\[\]]{4,}?(\\*")`, name + `')[^'\n\[\]]{4,}?(\\*')`, name + `["']?)[^\s"',;&\[\]{}()<>\\]{4,}()`,
-		`(?i)(--(?:password|passwd|token|secret|api-?key|(?:auth|access)-?token|client-?secret|credentials?)\s+["']?)[^\s"'\[\]-][^\s"'\[\]]{3,}()`} {
-		ps = append(ps, pattern{name: "assignment", fold: true, with: "${1}" + Mask + "${2}", hints: hints, re: regexp.MustCompile(re)})
+	for _, p := range []struct{ needs, re string }{
+		{`"`, name + `")[^"\n\[\]]{4,}?(\\*")`},
+		{"'", name + `')[^'\n\[\]]{4,}?(\\*')`},
+		{"", name + `["']?)[^\s"',;&\[\]{}()<>\\]{4,}()`},
+		{"--", `(?i)(--(?:password|passwd|token|secret|api-?key|(?:auth|access)-?token|client-?secret|credentials?)\s+["']?)[^\s"'\[\]-][^\s"'\[\]]{3,}()`},
+	} {
+		ps = append(ps, pattern{name: "assignment", fold: true, needs: p.needs, with: "${1}" + Mask + "${2}", hints: hints, re: regexp.MustCompile(p.re)})
 	}
 	return ps
 }

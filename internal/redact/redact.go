@@ -122,6 +122,9 @@ func lower(s string) string {
 }
 
 func (p *pattern) possible(s, low string) bool {
+	if !strings.Contains(s, p.needs) {
+		return false
+	}
 	if p.fold {
 		s = low
 	}

@@ -120,7 +120,7 @@ func (s *Server) access(r *http.Request, w *recorder, info *wire.Request, took t
 		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("tenant", info.Tenant),
 	}
 	if info.Key != "" {
-		attrs = append(attrs, slog.String("key", info.Key))
+		attrs = append(attrs, slog.String("key_id", info.Key))
 	}
 	if info.Run != "" {
 		attrs = append(attrs, slog.String("run_id", info.Run))

@@ -84,7 +84,9 @@ func TestCollectorThatHangs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	_ = tel.Close(ctx)
+	if err := tel.Close(ctx); err != nil {
+		t.Errorf("that the collector hangs is an error of the end: %v", err)
+	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the end took %v", took)
 	}
@@ -189,5 +191,30 @@ func TestMetricsOfABrokenStore(t *testing.T) {
 	}
 	if err := tel.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Whoever ends does not wait for a collector that is away, and hears no error of it.
+func TestTheEndDoesNotWaitForACollectorThatIsAway(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	url := gone.URL
+	gone.Close()
+	tel, err := New(&Options{Endpoint: url, Profile: traced, Metrics: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	play(tel.Observer())
+	slog.New(tel.LogHandler()).Info("a line")
+	began := time.Now()
+	if err := tel.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 2500*time.Millisecond { // one pause of half a second
+		t.Errorf("the end took %v", took)
+	}
+	for kind, n := range map[string]int64{"traces": 6, "logs": 1, "metrics": 1} {
+		if got := tel.sink.lost(kind).Load(); got != n {
+			t.Errorf("%d of %s are counted as lost, not %d", got, kind, n)
+		}
 	}
 }

@@ -44,7 +44,10 @@ type sink struct {
 	// Spans, log records and collections of metrics that were not delivered.
 	spans, records, collections atomic.Int64
 	log                         atomic.Pointer[slog.Logger]
-	told                        atomic.Int64 // Unix milliseconds
+	// closing is set when the end has begun, failing while the last request failed:
+	// who waits for the end does not wait for a collector that is known to be away.
+	closing, failing atomic.Bool
+	told             atomic.Int64 // Unix milliseconds
 }
 
 func newSink(o *Options) (*sink, error) {
@@ -115,7 +118,8 @@ func (s *sink) post(ctx context.Context, kind string, body []byte) error {
 	pause := time.Second / 2
 	for n := 1; ; n++ {
 		again, wait, err := s.try(ctx, kind, body)
-		if err == nil || !again || n == sendTries {
+		failed := s.failing.Swap(err != nil)
+		if err == nil || !again || n == sendTries || s.closing.Load() && (failed || n == 2) {
 			return err
 		}
 		if wait == 0 {

@@ -186,20 +186,26 @@ func (t *Telemetry) Reopen() error {
 	return t.sink.file.Reopen()
 }
 
-// Close delivers what waits, for as long as ctx allows, and ends.
+// Close delivers what waits, for as long as ctx allows, and ends. What could not be
+// delivered is counted and told of as ever; it is no error of Close.
 func (t *Telemetry) Close(ctx context.Context) error {
 	var errs []error
 	t.close.Do(func() {
+		t.sink.closing.Store(true)
 		if t.observer != nil {
 			t.observer.close()
 		}
 		if t.traces != nil {
-			errs = append(errs, t.traces.Shutdown(ctx))
+			if err := t.traces.Shutdown(ctx); err != nil && ctx.Err() == nil {
+				errs = append(errs, err)
+			}
 			t.spans.close(ctx)
 			t.logs.close(ctx)
 		}
 		if t.metrics != nil {
-			errs = append(errs, t.metrics.Shutdown(ctx))
+			if err := t.metrics.Shutdown(ctx); err != nil && ctx.Err() == nil {
+				errs = append(errs, err)
+			}
 		}
 		errs = append(errs, t.sink.close())
 	})
