@@ -160,6 +160,9 @@ func (d *driver) callModel(eff run.CallModel) func() {
 			if err == nil && tooLarge != "" {
 				err = &model.Error{Class: model.ClassOverflow, Provider: m.Name, Message: tooLarge}
 			}
+			if req == nil {
+				req = prompt.Build(&ask.parts) // for whoever observes
+			}
 			watched.began(d.e, req)
 			if err != nil {
 				failed := failure(model.AsError(ctx, m.Name, m.ID, err))
