@@ -395,6 +395,25 @@ func TestOrphanedCallsDoNotBrickTheSession(t *testing.T) {
 	}
 }
 
+// A client that was handed calls and never came back with results.
+func TestAClientThatGoesAwayDoesNotBrickTheSession(t *testing.T) {
+	var last *model.Request
+	h := newHarness(t, func(_ context.Context, step int, req *model.Request) (*message.Message, error) {
+		if last = req; step == 0 && len(req.Messages) == 1 {
+			return say("", call("c1", "theirs", `{}`), call("c2", "theirs", `{}`))
+		}
+		return say("fine")
+	})
+	r := h.wait(h.begin(StartRequest{Overrides: Overrides{ClientTools: []ClientTool{{Name: "theirs"}}}}))
+	if r.StopReason != "client_tool_calls" {
+		t.Fatal(r.StopReason)
+	}
+	h.goesOn(r.SessionID)
+	if got := conversationOf(last); strings.Count(got, session.Interrupted) != 2 {
+		t.Errorf("%s", got)
+	}
+}
+
 // Halves of surrogate pairs and bytes that are no text, wherever they come from.
 func TestBrokenTextDoesNotBrickTheSession(t *testing.T) {
 	const bad = "a\xed\xa0\x80b\xffc"

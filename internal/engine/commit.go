@@ -329,6 +329,8 @@ func merge(a, b *store.Tx) {
 	a.Usage = append(a.Usage, b.Usage...)
 	a.Blobs = append(a.Blobs, b.Blobs...)
 	a.BlobUses = append(a.BlobUses, b.BlobUses...)
+	a.ExpireArtifacts = append(a.ExpireArtifacts, b.ExpireArtifacts...)
+	a.Quarantine = append(a.Quarantine, b.Quarantine...)
 }
 
 // writeTo turns a write of the machine into rows.

@@ -80,6 +80,9 @@ func (d *driver) callModel(eff run.CallModel) func() {
 			if err == nil {
 				err = pace.wait(ctx, eff.Step, req)
 			}
+			if req == nil {
+				req = prompt.Build(&ask.parts) // for whoever observes
+			}
 			watched.began(d.e, req)
 			if err != nil {
 				failed := failure(model.AsError(ctx, m.Name, m.ID, err))

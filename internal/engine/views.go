@@ -110,7 +110,7 @@ func (e *Engine) view(ctx context.Context, tenant string, row *store.Run) (*Run,
 	r.Budget = e.budget(ctx, tenant, row)
 	if row.OutputEntry != "" {
 		m, err := e.message(ctx, tenant, row.SessionID, row.OutputEntry)
-		if ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
 		if err != nil {
