@@ -215,6 +215,9 @@ func TestBudgetTorture(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
+			if underRace {
+				tt.calls /= 5
+			}
 			for calls, seed := 0, uint64(1); calls < tt.calls && !t.Failed(); seed++ {
 				n := torture(t, s, seed)
 				if calls += n; n == 0 {
