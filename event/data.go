@@ -156,6 +156,8 @@ type Budget struct {
 	Used  json.Number `json:"used"`
 	// Held is reserved by calls under way.
 	Held json.Number `json:"held,omitempty"`
+	// Need is what the next model call may need, where that does not fit.
+	Need json.Number `json:"need,omitempty"`
 	// RaiseBy is how much more is asked for, where people are asked.
 	RaiseBy json.Number `json:"raise_by,omitempty"`
 }

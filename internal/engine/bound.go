@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"agentd/internal/prompt"
@@ -75,10 +76,35 @@ func (d *driver) measure(u *message.Usage) {
 // after before other ones, if nothing changed them.
 func (k *measured) bound(req *model.Request, index, before int) int64 {
 	n := inputBound(req)
-	if k.tokens > 0 && k.index == index && before >= 0 && before+k.upto <= len(req.Messages) {
-		n = min(n, k.tokens+boundRequest+messagesBound(req.Messages[before+k.upto:]))
+	if k.tokens > 0 && k.index == index && before+k.upto <= len(req.Messages) {
+		return min(n, k.tokens+boundRequest+messagesBound(req.Messages[before+k.upto:]))
 	}
 	return n
+}
+
+// remembered is a bound from what an earlier run of the session told: the last reply
+// of the same model says what everything up to it comes to. What system prompt,
+// tools and examples there were then nobody knows, so all of today's is added. It is
+// 0 if there is no such reply, or something before it came later, such as a summary.
+func remembered(req *model.Request, name string, before int) int64 {
+	for i := len(req.Messages) - 1; i >= before; i-- {
+		m := &req.Messages[i]
+		if m.Role != message.RoleAssistant || m.Usage == nil || m.Usage.Prompt() == 0 {
+			continue
+		}
+		if !strings.HasPrefix(m.Provider+"/"+m.Model, name) {
+			return 0
+		}
+		for j := before; j < i; j++ {
+			if req.Messages[j].Timestamp > m.Timestamp {
+				return 0
+			}
+		}
+		rest := *req
+		rest.Messages = req.Messages[:before]
+		return m.Usage.Prompt() + m.Usage.Output + inputBound(&rest) + messagesBound(req.Messages[i+1:])
+	}
+	return 0
 }
 
 // replyBound is how long a reply may be.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"agentd/event"
@@ -44,7 +43,6 @@ type committer struct {
 	late    []func() // called when nothing is left to commit
 	limit   int64
 	busy    bool
-	durable atomic.Bool // something was committed
 	idle    *sync.Cond
 	err     error
 }
@@ -204,7 +202,6 @@ func (c *committer) run() {
 			c.fail(err, waiting)
 			continue
 		}
-		c.durable.Store(true)
 		if c.d.e.broken.Load() != nil {
 			c.d.e.broken.Store(nil)
 		}

@@ -36,13 +36,10 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 		b.start = append(b.start, d.callModel(eff))
 		b.quick = d.grant != nil // the reservation is durable, and says that it may be made
 	case run.Reserve:
-		// It joins the commit of this change if it can. The first one of a driver
-		// has to be there before: a reservation states the driver's epoch.
-		if start := d.reserve(eff); d.commits.durable.Load() {
-			b.start = append(b.start, start)
-		} else {
-			b.after = append(b.after, start)
-		}
+		// It waits for the commit, which settles the call before: a reservation that
+		// was faster would have that call settled as lost, and the settlement that
+		// comes then would be taken for its own.
+		b.after = append(b.after, d.reserve(eff))
 	case run.CallTool:
 		start := d.callTool(eff)
 		// What a person wrote is read from the store: the answer must be there.

@@ -11,6 +11,7 @@ import (
 	"agentd/internal/run"
 	"agentd/internal/store"
 	"agentd/message"
+	"agentd/model"
 )
 
 // Caps are limits of money and tokens; 0 is none.
@@ -161,13 +162,18 @@ func potRefs(pots []run.Pot, now int64) []store.PotRef {
 func (d *driver) settlement(w run.Settle, now int64) store.Settlement {
 	s := store.Settlement{RunID: d.ref.ID, How: w.How, Last: w.Last, Time: now, Pots: potRefs(d.state.Settings.Pots, now)}
 	if w.Usage != nil {
-		s.Used = spent(w.Usage)
+		s.Used = d.spent(w.Usage)
 	}
 	return s
 }
 
-func spent(u *message.Usage) store.Amounts {
-	return store.Amounts{Money: int64(u.Cost.Total), Tokens: u.Prompt() + u.Output}
+// spent is what counts of a call: adapters that do not say what it cost are helped.
+func (d *driver) spent(u *message.Usage) store.Amounts {
+	cost := u.Cost.Total
+	if g := d.grant; cost == 0 && g != nil && g.info != nil {
+		cost = model.Cost(g.info, u).Total
+	}
+	return store.Amounts{Money: int64(cost), Tokens: u.Prompt() + u.Output}
 }
 
 // raise is the row's form of what a person allowed.

@@ -34,8 +34,9 @@ type grant struct {
 	cut bool
 	// err is why there is no request.
 	err error
-	// call is what was reserved for it.
+	// call is what was reserved for it, info the model's.
 	call store.Amounts
+	info *model.Info
 }
 
 // reserveTries is how often a reservation is fitted again that others were ahead of.
@@ -101,7 +102,7 @@ func (r *reservation) make(ctx context.Context) (run.Input, error) {
 	if err != nil {
 		return granted{run.Reserved{At: d.at()}, &grant{ask: r.ask, err: err}}, nil
 	}
-	r.input = r.measured.bound(r.req, r.eff.Index, len(d.agent.Examples))
+	r.input = r.bound(r.req)
 	o := prompt.Options{MaxTokens: r.req.MaxTokens}
 	r.reply = replyBound(&o, &r.m.Info)
 	r.keeps = r.eff.Closing == "" && len(r.req.Tools) > 0 && r.req.ToolChoice != model.ToolChoiceNone
@@ -180,7 +181,7 @@ func (r *reservation) once(ctx context.Context) (run.Input, error) {
 	for i := range pots {
 		r.look(&in, &pots[i], &caps[i].Max)
 	}
-	return granted{in, &grant{req: req, ask: r.ask, cut: cut, call: call}}, nil
+	return granted{in, &grant{req: req, ask: r.ask, cut: cut, call: call, info: &r.m.Info}}, nil
 }
 
 // ending answers for a run that is ending, and does not care for what.
@@ -196,7 +197,17 @@ func (r *reservation) inputOf(req *model.Request) int64 {
 	if req == r.req {
 		return r.input
 	}
-	return min(r.input, r.measured.bound(req, r.eff.Index, len(r.d.agent.Examples)))
+	return min(r.input, r.bound(req))
+}
+
+// bound is the best bound of a request's tokens that is known.
+func (r *reservation) bound(req *model.Request) int64 {
+	before := len(r.d.agent.Examples)
+	n := r.measured.bound(req, r.eff.Index, before)
+	if known := remembered(req, r.m.Name, before); known > 0 && !r.d.e.hooked() {
+		n = min(n, known)
+	}
+	return n
 }
 
 // amounts is what a call costs at most, and what is kept to close the answer after
@@ -290,7 +301,7 @@ func (d *driver) overspend(u *message.Usage) {
 	if d.grant == nil || u == nil {
 		return
 	}
-	used, held := spent(u), d.grant.call
+	used, held := d.spent(u), d.grant.call
 	if used.Money > held.Money && d.capsMoney() || used.Tokens > held.Tokens {
 		d.overspent = true
 		d.e.log.Error("a model call used more than the most that it could: the run stops at its next call", "run", d.ref.ID, "model", d.model().Name,

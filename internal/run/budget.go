@@ -136,8 +136,9 @@ type More struct {
 	Expires   int64  `json:"expires,omitempty"`
 	// PotUse has no Pot where the limit is the run's alone.
 	PotUse
-	// By is what is proposed.
-	By int64 `json:"by"`
+	// Need is what the next model call would have needed, By what is proposed.
+	Need int64 `json:"need,omitempty"`
+	By   int64 `json:"by"`
 }
 
 // reserve asks for the means of the next model call.
@@ -196,7 +197,7 @@ func (m *machine) exhausted(in Exhausted) error {
 	case in.Final:
 		m.spent(in)
 	case s.Closing == "" && m.mayAsk(&in.PotUse):
-		more := More{PotUse: in.PotUse, By: max(in.Cap, 1)}
+		more := More{PotUse: in.PotUse, Need: in.Need, By: max(in.Cap, 1)}
 		if p := s.pot(&in.PotUse); p != nil && p.Cap(in.Limit) > 0 {
 			more.By = p.Cap(in.Limit) // by the same again, whatever was allowed before
 		}
@@ -282,7 +283,11 @@ func (m *machine) askMore(more More) {
 	s.Asked++
 	more.Interrupt, more.Expires = s.RunID+".i"+strconv.Itoa(s.Asked), m.expiry(0)
 	s.Phase, s.Asks = PhaseBudget, &more
-	prompt := more.PotUse.String() + ". May it use " + amount(more.Limit, more.By) + " more?"
+	prompt := more.PotUse.String()
+	if more.Need > 0 {
+		prompt += "; the next model call may need " + amount(more.Limit, more.Need)
+	}
+	prompt += ". May it use " + amount(more.Limit, more.By) + " more?"
 	args := more.args()
 	m.write(OpenInterrupt{ID: more.Interrupt, Kind: kindApproval, Name: RaiseBudget, Prompt: prompt, Args: args, Expires: more.Expires})
 	m.tell(event.CheckpointRequired, &event.Checkpoint{InterruptID: more.Interrupt, Kind: kindApproval, Prompt: prompt,
@@ -294,6 +299,9 @@ func (m *machine) askMore(more More) {
 func (a *More) args() json.RawMessage {
 	use := a.told()
 	use.RaiseBy = number(a.Limit, a.By)
+	if a.Need > 0 {
+		use.Need = number(a.Limit, a.Need)
+	}
 	b, err := json.Marshal(use)
 	if err != nil {
 		panic("run: a budget is always JSON: " + err.Error())
