@@ -82,7 +82,7 @@ func TestObservability(t *testing.T) {
 	if strings.Count(telemetry, "invoke_agent open") != 1 || strings.Contains(telemetry, "invoke_agent closed") || !strings.Contains(telemetry, `"name":"chat m"`) {
 		t.Errorf("traces: %s", telemetry)
 	}
-	for _, line := range []string{`agentd_rate_waiting 0`, `agentd_breaker_state{cooldown="30s",failures="3",kind="provider",name="script",server=""} 0`,
+	for _, line := range []string{`agentd_rate_waiting 0`, `agentd_breaker_state{cooldown="30s",failures="3",kind="provider",name="script",server="",tenant=""} 0`,
 		`agentd_bulkhead_limit{kind="provider",limit="4",name="script"} 4`, `agentd_bulkhead_waiting{kind="server",limit="8",name="files"} 0`, `agentd_mcp_up{server="files"} 0`} {
 		if !strings.Contains(metrics.String(), line+"\n") {
 			t.Errorf("%s is not in %s", line, metrics.String())

@@ -47,13 +47,18 @@ func (h *harness) answers(r *Run, how func(*InterruptView) AnswerRequest) (ended
 // so a run may have ended with fewer than before.
 func (h *harness) afterCrash(cs *crashStore) {
 	h.t.Helper()
+	crashed := false
+	select {
+	case <-cs.down:
+		crashed = true
+		_ = h.engine.Close() // what it knows of the crash must not reach the store that is up again
+	default:
+	}
 	cs.mu.Lock()
 	cs.at = 0
 	cs.mu.Unlock()
-	select {
-	case <-cs.down:
+	if crashed {
 		h.restart()
-	default:
 	}
 }
 

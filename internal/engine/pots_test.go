@@ -26,6 +26,7 @@ func costly(h *harness, name string, caps Caps) *Agent {
 	a := h.agents[name]
 	a.Models[0].Info, a.Models[0].MaxTokens = dollarPrice(), 1000
 	a.Caps = caps
+	a.NoReadArtifact = true // what it is described with would be in every request
 	h.engine.cfg.Budgets = Budgets{MinReplyTokens: 20, ClosingTokens: 40, ClosingInputTokens: 100}.withDefaults()
 	return a
 }

@@ -278,7 +278,7 @@ func TestAProposalThatDoesNotEndInTime(t *testing.T) {
 							default:
 								<-let
 							}
-							return tool.TextResult("made-" + c.ID), nil
+							return tool.TextResult("made-1" + c.ID), nil
 						}}))
 						if err != nil {
 							t.Fatal(err)
@@ -307,7 +307,7 @@ func TestAProposalThatDoesNotEndInTime(t *testing.T) {
 							}
 							req.Uncertain = word
 							if word == "done" {
-								req.RealID = "made-a"
+								req.RealID = "made-1a"
 							}
 						}
 						if _, err := h.engine.Apply(t.Context(), req); err != nil {
@@ -317,7 +317,7 @@ func TestAProposalThatDoesNotEndInTime(t *testing.T) {
 						if effect == tool.Once && word == "done" {
 							want = 1
 						}
-						if got := h.proposals(r); got != `p1 applied "made-a", p2 applied "made-b"` || made.of("a") != want || made.of("b") != 1 {
+						if got := h.proposals(r); got != `p1 applied "made-1a", p2 applied "made-1b"` || made.of("a") != want || made.of("b") != 1 {
 							t.Errorf("proposals: %s, made %d", got, made.of("a"))
 						}
 						h.engine.Close()

@@ -44,7 +44,7 @@ func TestApplyingEndsWithTheRightTo(t *testing.T) {
 	create := asking(toolFunc{tool.Spec{Name: "create", Effect: tool.Once}, func(_ context.Context, c tool.Call) (tool.Result, error) {
 		made.add(c.ID)
 		revoke(gone)
-		return tool.TextResult("made"), nil
+		return tool.TextResult("made-1"), nil
 	}})
 	h := newHarness(t, func(_ context.Context, step int, _ *model.Request) (*message.Message, error) {
 		if step == 0 {
@@ -57,13 +57,13 @@ func TestApplyingEndsWithTheRightTo(t *testing.T) {
 	if _, err := h.engine.Apply(ctx, decision(r)); !errors.Is(err, gone) {
 		t.Errorf("%v", err)
 	}
-	if got := h.proposals(r); got != `p1 applied "made", p2 proposed ` || made.n["a"] != 1 || made.n["b"] != 0 {
+	if got := h.proposals(r); got != `p1 applied "made-1", p2 proposed ` || made.n["a"] != 1 || made.n["b"] != 0 {
 		t.Errorf("proposals: %s, made %v", got, made.n)
 	}
 	if _, err := h.engine.Apply(t.Context(), decision(r)); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.proposals(r); got != `p1 applied "made", p2 applied "made"` || made.n["a"] != 1 || made.n["b"] != 1 {
+	if got := h.proposals(r); got != `p1 applied "made-1", p2 applied "made-1"` || made.n["a"] != 1 || made.n["b"] != 1 {
 		t.Errorf("proposals: %s, made %v", got, made.n)
 	}
 }
