@@ -55,6 +55,9 @@ func (d *driver) reserve(eff run.Reserve) func() {
 			stop := a.abandonAfter(ctx, r.ending)
 			in, err := r.make(ctx)
 			stop()
+			if errors.Is(err, store.ErrConflict) { // the run has ended meanwhile
+				in, err = r.ending(), nil
+			}
 			if err == nil {
 				a.end(in)
 				return
