@@ -99,11 +99,14 @@ func TestDoctor(t *testing.T) {
 		what    string
 		repairs bool
 	}{
-		"leaf past a gap":       {"talk", []string{"DELETE FROM entries WHERE key = (SELECT max(key) - 1 FROM entries)"}, "leaf", "breaks at entry", true},
-		"leaf is gone":          {"talk", []string{"UPDATE sessions SET leaf = 'nowhere'"}, "leaf", "nowhere", true},
-		"circle":                {"talk", []string{"UPDATE entries SET parent = id WHERE key = (SELECT max(key) FROM entries)"}, "leaf", "breaks", true},
-		"body":                  {"talk", []string{"UPDATE entries SET body = x'0201' WHERE key = (SELECT min(key) FROM entries)"}, "entries", "can not be read", false},
-		"body is no JSON":       {"talk", []string{"UPDATE entries SET body = CAST('{' AS BLOB) WHERE key = (SELECT min(key) FROM entries)"}, "entries", "not JSON", false},
+		"leaf past a gap": {"talk", []string{"DELETE FROM entries WHERE key = (SELECT max(key) - 1 FROM entries)"}, "leaf", "breaks at entry", true},
+		"leaf is gone":    {"talk", []string{"UPDATE sessions SET leaf = 'nowhere'"}, "leaf", "nowhere", true},
+		"circle":          {"talk", []string{"UPDATE entries SET parent = id WHERE key = (SELECT max(key) FROM entries)"}, "leaf", "breaks", true},
+		"body":            {"talk", []string{"UPDATE entries SET body = x'0201' WHERE key = (SELECT min(key) FROM entries)"}, "entries", "can not be read", false},
+		"body is no JSON": {"talk", []string{"UPDATE entries SET body = CAST('{' AS BLOB) WHERE key = (SELECT min(key) FROM entries)"}, "entries", "not JSON", false},
+		"an ended run holds": {"talk", []string{"INSERT INTO pots VALUES (1, 1, 'tenant_day', '2026-01-02', 5, 50, 0, 0, 7, 70, 0, 0, 0, 0, 1)",
+			"INSERT INTO holds SELECT key, 1, 'call', 4, 40, 3, 30 FROM runs LIMIT 1"}, "budgets", "still holds a part of its budgets", true},
+		"what is held":          {"talk", []string{"INSERT INTO pots VALUES (1, 1, 'tenant_day', '2026-01-02', 5, 50, 0, 0, 7, 70, 0, 0, 0, 0, 1)"}, "budgets", "not what its runs hold", true},
 		"orphans":               {"talk", []string{"INSERT INTO inputs (run, id, kind, created) VALUES (4711, 'x', 'steer', 1)"}, "orphans", "queued messages without their run", true},
 		"a run without session": {"ask", []string{"DELETE FROM sessions"}, "orphans", "runs without their session", true},
 		"input of an ended run": {"talk", []string{"INSERT INTO inputs (run, id, kind, created) VALUES ((SELECT max(key) FROM runs), 'x', 'steer', 1)"}, "inputs", "queued messages", true},

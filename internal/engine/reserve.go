@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -57,6 +58,9 @@ func (d *driver) reserve(eff run.Reserve) func() {
 			stop := a.abandonAfter(ctx, r.ending)
 			in, err := r.make(ctx)
 			stop()
+			if errors.Is(err, store.ErrConflict) { // the run has ended meanwhile
+				in, err = r.ending(), nil
+			}
 			if err == nil {
 				a.end(in)
 				return
@@ -164,13 +168,15 @@ func (r *reservation) once(ctx context.Context) (run.Input, error) {
 	}
 	cut := req != r.req
 	call, keep := r.amounts(r.inputOf(req), reply)
-	err = d.e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: d.ref.Tenant, Fences: []store.Fence{{RunID: d.ref.ID, Epoch: r.fence}},
-		Reserves: []store.Reservation{{RunID: d.ref.ID, Key: r.key(), Call: call, Keep: keep, Pots: caps, Time: now}}})
+	if r.holds() {
+		err = d.e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: d.ref.Tenant, Fences: []store.Fence{{RunID: d.ref.ID, Epoch: r.fence}},
+			Reserves: []store.Reservation{{RunID: d.ref.ID, Key: r.key(), Call: call, Keep: keep, Pots: caps, Time: now}}})
+	}
 	if err != nil {
 		return nil, err
 	}
 	in := run.Reserved{At: d.at()}
-	if req.MaxTokens != int(reply) {
+	if r.holds() && req.MaxTokens != int(reply) {
 		c := *req
 		c.MaxTokens, in.MaxTokens = int(reply), int(reply)
 		if r.defaulted && reply < thinkingRoom {
@@ -187,6 +193,12 @@ func (r *reservation) once(ctx context.Context) (run.Input, error) {
 // ending answers for a run that is ending, and does not care for what.
 func (r *reservation) ending() run.Input {
 	return run.Exhausted{At: r.d.at(), PotUse: run.PotUse{Limit: run.StopMaxCost, Cap: 1}, Final: true}
+}
+
+// holds is whether there is anything to hold: limits of tool calls and failures are
+// only looked at, which takes no commit.
+func (r *reservation) holds() bool {
+	return slices.ContainsFunc(r.pots, func(p run.Pot) bool { return p.MaxCost > 0 || p.MaxTokens > 0 })
 }
 
 // key names the call and the driver: what one before this one reserved and never

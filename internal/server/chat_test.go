@@ -118,6 +118,10 @@ var chats = []struct {
 		r.emit(event.StepStarted, &event.Step{})
 		r.end(event.RunFailed, "model_error", "", &event.Error{Kind: "rate_limited", Message: "openai (m): too many requests"})
 	}, ``},
+	{"no budget", func(r *fakeRun) {
+		r.emit(event.StepStarted, &event.Step{})
+		r.end(event.RunFailed, "max_cost", "", &event.Error{Kind: "max_cost", Message: "The limit of max_cost for the tenant is $5, of which $5 are used"})
+	}, ``},
 	{"failed after a word", func(r *fakeRun) {
 		step(r, 1, "I look.")
 		r.end(event.RunFailed, "tool_failed", "", &event.Error{Kind: "tool_failed", Message: "a tool call failed", Hint: "Look at the events"})

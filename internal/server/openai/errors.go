@@ -158,7 +158,7 @@ func (f *runFailure) asError(ctx context.Context) *Error {
 	switch f.cause.Kind {
 	case "rate_limited":
 		status, code = http.StatusTooManyRequests, "rate_limit_exceeded"
-	case "quota":
+	case "quota", "max_cost", "max_tokens":
 		status, code = http.StatusTooManyRequests, "insufficient_quota"
 	case "overloaded", "unavailable":
 		status = http.StatusServiceUnavailable
