@@ -64,10 +64,12 @@ type measured struct {
 	tokens      int64
 }
 
-// measure takes in what a reply used, once it is part of the conversation.
+// measure takes in what a reply used, once it is part of the conversation. A guess
+// measures nothing, and neither does what a request used from which results were left
+// out: the next one has them again.
 func (d *driver) measure(u *message.Usage) {
 	d.measured = measured{}
-	if u != nil && d.state.Model != nil && u.Prompt() > 0 {
+	if u != nil && !u.Estimated && (d.grant == nil || !d.grant.cut) && d.state.Model != nil && u.Prompt() > 0 {
 		d.measured = measured{index: d.state.Model.Index, upto: len(d.conv.messages), tokens: u.Prompt() + u.Output}
 	}
 }
@@ -86,10 +88,14 @@ func (k *measured) bound(req *model.Request, index, before int) int64 {
 // of the same model says what everything up to it comes to. What system prompt,
 // tools and examples there were then nobody knows, so all of today's is added. It is
 // 0 if there is no such reply, or something before it came later, such as a summary.
-func remembered(req *model.Request, name string, before int) int64 {
+// Only what a run of agentd was told counts: a client's history says what it likes.
+func remembered(req *model.Request, name string, before int, origins []origin) int64 {
 	for i := len(req.Messages) - 1; i >= before; i-- {
 		m := &req.Messages[i]
-		if m.Role != message.RoleAssistant || m.Usage == nil || m.Usage.Prompt() == 0 {
+		if m.Role != message.RoleAssistant || m.Usage == nil || m.Usage.Prompt() == 0 || m.Usage.Estimated || len(m.Details) > 0 {
+			continue
+		}
+		if k := i - before; k >= len(origins) || !origins[k].own && origins[k].run == "" {
 			continue
 		}
 		if !strings.HasPrefix(m.Provider+"/"+m.Model, name) {
@@ -106,6 +112,10 @@ func remembered(req *model.Request, name string, before int) int64 {
 	}
 	return 0
 }
+
+// readCut is noted with a reply to a request from which parts of results were left out:
+// what it used says nothing of the size of the conversation.
+const readCut = `{"read_cut":true}`
 
 // replyBound is how long a reply may be.
 func replyBound(o *prompt.Options, info *model.Info) int64 {

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"agentd/internal/run"
 	"agentd/message"
 	"agentd/model"
 )
@@ -23,12 +26,37 @@ func TestInputBound(t *testing.T) {
 	if bytes < 10_500 || bytes > 11_000 {
 		t.Errorf("by bytes %d", bytes)
 	}
-	if got := remembered(req, "p/m", 1); got < 2050+500+4 || got > 3000 {
+	from := []origin{{own: true}, {run: "r"}, {own: true}}
+	if got := remembered(req, "p/m", 1, from); got < 2050+500+4 || got > 3000 {
 		t.Errorf("remembered %d", got)
 	}
 	for what, name := range map[string]string{"another model": "p/n", "another provider": "q/m"} {
-		if got := remembered(req, name, 1); got != 0 {
+		if got := remembered(req, name, 1, from); got != 0 {
 			t.Errorf("%s: %d", what, got)
+		}
+	}
+	// A client's history, a guess, and the reply to a request that was cut tell nothing.
+	if got := remembered(req, "p/m", 1, make([]origin, 3)); got != 0 {
+		t.Errorf("of a client's history %d", got)
+	}
+	for what, change := range map[string]func(m *message.Message){
+		"a guess": func(m *message.Message) { u := *used; u.Estimated = true; m.Usage = &u },
+		"a cut":   func(m *message.Message) { m.Details = json.RawMessage(readCut) },
+	} {
+		r := *req
+		r.Messages = slices.Clone(req.Messages)
+		if change(&r.Messages[2]); remembered(&r, "p/m", 1, from) != 0 {
+			t.Errorf("%s is believed", what)
+		}
+	}
+	for _, tt := range []struct {
+		u   *message.Usage
+		g   *grant
+		has bool
+	}{{used, &grant{}, true}, {used, &grant{cut: true}, false}, {&message.Usage{Input: 9, Estimated: true}, &grant{}, false}} {
+		d := &driver{grant: tt.g, state: run.State{Model: &run.ModelCall{}}}
+		if d.measure(tt.u); (d.measured.tokens > 0) != tt.has {
+			t.Errorf("%+v, cut %v: measured %+v", tt.u, tt.g.cut, d.measured)
 		}
 	}
 	k := measured{index: 1, upto: 2, tokens: 2050}
@@ -42,7 +70,7 @@ func TestInputBound(t *testing.T) {
 	}
 	// A summary that came later is not in what the reply read.
 	req.Messages[1].Timestamp = 9
-	if got := remembered(req, "p/m", 1); got != 0 {
+	if got := remembered(req, "p/m", 1, from); got != 0 {
 		t.Errorf("with a summary %d", got)
 	}
 	req.Messages[3].Content = append(req.Messages[3].Content, message.Image("AA", "image/png"))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -80,6 +81,9 @@ func (d *driver) callModel(eff run.CallModel) func() {
 			if err == nil {
 				err = pace.wait(ctx, eff.Step, req)
 			}
+			if err == nil && ctx.Err() != nil {
+				err = context.Cause(ctx) // the run was told to end before it was made: nothing is owed for it
+			}
 			if req == nil {
 				req = prompt.Build(&ask.parts) // for whoever observes
 			}
@@ -91,6 +95,9 @@ func (d *driver) callModel(eff run.CallModel) func() {
 				return
 			}
 			in := ask.again(ctx, cancel, g, g.run(ctx, cancel, req), paid)
+			if done, ok := in.(run.ModelDone); ok && paid != nil && paid.cut {
+				done.Message.Details = json.RawMessage(readCut)
+			}
 			stop()
 			a.end(in)
 		})

@@ -79,4 +79,5 @@ func (d *driver) adopt(a *Agent) {
 	box.recall, box.recalled = d.tools.recall, d.tools.recalled
 	box.raw, box.prepared, box.amended = d.tools.raw, d.tools.prepared, d.tools.amended
 	d.agent, d.tools = a, box
+	d.measured = measured{} // that was with fewer tools
 }

@@ -100,11 +100,16 @@ func (d *driver) leaveOut(ctx context.Context, items []session.Item) error {
 	if err != nil {
 		return internal("engine.load", err)
 	}
-	for _, q := range rows {
-		for i := range items {
-			if items[i].Entry == q.EntryID {
-				items[i].Message = session.LeaveOut(items[i].Message, q.What, q.Reason)
-			}
+	if len(rows) == 0 {
+		return nil
+	}
+	at := make(map[string]int, len(items))
+	for i := range items {
+		at[items[i].Entry] = i
+	}
+	for _, q := range rows { // in the order in which it was found out
+		if i, ok := at[q.EntryID]; ok {
+			items[i].Message = session.LeaveOut(items[i].Message, q.What, q.Reason)
 		}
 	}
 	return nil

@@ -77,10 +77,11 @@ func (c *cure) apply(msgs []message.Message, origins []origin) []message.Message
 
 // again makes a call that failed without what may be to blame, and gives the outcome:
 // the first one's, if nothing helped. What was paid for is not exceeded: paid is nil
-// where there is no limit.
+// where there is no limit. What is refused is refused before anything of a reply came;
+// one that had begun is not made again, because it is owed, and was seen.
 func (a *asked) again(ctx context.Context, cancel context.CancelCauseFunc, g *generation, first run.Input, paid *grant) run.Input {
 	failed, ok := first.(run.ModelFailed)
-	if !ok || paid != nil && (paid.cut || !failed.Free) || failed.Class != run.FailOverflow && failed.Reason != string(model.ClassInvalid) {
+	if !ok || paid != nil && paid.cut || !failed.Free || failed.Class != run.FailOverflow && failed.Reason != string(model.ClassInvalid) {
 		return first
 	}
 	for _, c := range a.cures(ctx, &failed) {
@@ -91,20 +92,57 @@ func (a *asked) again(ctx context.Context, cancel context.CancelCauseFunc, g *ge
 		if err != nil {
 			return first
 		}
-		if paid != nil {
-			// Less is sent than was reserved for, and no longer reply is asked for.
-			req.MaxTokens, req.Thinking = paid.req.MaxTokens, paid.req.Thinking
+		if paid != nil && !a.pays(paid, req, c) {
+			return first
 		}
 		switch in := g.run(ctx, cancel, req).(type) {
 		case run.ModelDone:
 			return cured{in, c}
 		case run.ModelFailed:
-			if in.Class != run.FailOverflow && in.Class != run.FailFatal {
+			switch {
+			case in.Class != run.FailOverflow && in.Class != run.FailFatal:
 				return in // it may go through later, and is refused first again
+			case !in.Free:
+				// The refusal says more of why, but this call is owed.
+				failed.Free, failed.Usage = false, in.Usage
+				return failed
 			}
 		}
 	}
 	return first
+}
+
+// pays makes a request that leaves something out fit what was reserved for the one that
+// does not, and reports whether it can. The text that takes a short message's place may
+// be longer than that, and an application's hook may have made another request of it.
+func (a *asked) pays(paid *grant, req *model.Request, c *cure) bool {
+	req.MaxTokens, req.Thinking = paid.req.MaxTokens, paid.req.Thinking
+	if !paid.held {
+		return true
+	}
+	input := inputBound(req)
+	if !a.d.e.hooked() {
+		var put []message.Message
+		for i, o := range a.origins {
+			if c.entries[o.entry] {
+				put = append(put, session.LeaveOut(a.parts.Messages[i], c.what, c.reason))
+			}
+		}
+		input = min(input, paid.input+messagesBound(put))
+	}
+	o := prompt.Options{MaxTokens: req.MaxTokens}
+	longest := replyBound(&o, &a.m.Info)
+	fits := func(reply int64) bool {
+		return int64(model.MaxCost(paid.info, input, reply)) <= paid.call.Money && input+reply <= paid.call.Tokens
+	}
+	reply := most(0, longest, fits)
+	if reply < max(paid.least, 1) {
+		return false
+	}
+	if reply < longest {
+		req.MaxTokens = int(reply)
+	}
+	return true
 }
 
 // maxReason bounds what is repeated of a provider's words.
@@ -142,37 +180,54 @@ func (a *asked) cures(ctx context.Context, f *run.ModelFailed) (cures []*cure) {
 		add(session.LeaveImages, why, func(i int) bool { return i > answered && hasImage(i) })
 		add(session.LeaveImages, why, hasImage)
 	}
-	suspects := a.suspects(ctx)
-	if f.Class == run.FailOverflow {
-		add(session.LeaveText, "it did not fit the model's context window", func(i int) bool { return suspects[i] })
-	} else {
-		add(session.LeaveMessage, "the model's provider refused it: "+reason, func(i int) bool { return suspects[i] })
+	failed, unanswered := a.suspects(ctx)
+	for _, suspects := range []map[int]bool{failed, unanswered} {
+		if f.Class == run.FailOverflow {
+			add(session.LeaveText, "it did not fit the model's context window", func(i int) bool { return suspects[i] })
+		} else {
+			add(session.LeaveMessage, "the model's provider refused it: "+reason, func(i int) bool { return suspects[i] })
+		}
 	}
 	return cures
 }
 
-// suspects are the messages of the runs directly before this one that failed.
-func (a *asked) suspects(ctx context.Context) map[int]bool {
-	out := map[int]bool{}
-	last, failed := "", false
+// suspects are the messages of the runs directly before this one that failed, and those
+// of all runs directly before it that no answer shows to have been taken: one that was
+// cancelled, or that completed because its limit was met, may have been refused, too,
+// or stand between this run and one that was.
+func (a *asked) suspects(ctx context.Context) (failed, unanswered map[int]bool) {
+	failed, unanswered = map[int]bool{}, map[int]bool{}
+	last, blame, onlyFailed := "", "", true
 	for i := len(a.origins) - 1; i >= 0; i-- {
 		o := a.origins[i]
 		if o.own || o.entry == "" {
 			continue
 		}
-		if o.run != last {
-			last, failed = o.run, false
-			if o.run != "" {
-				row, err := a.d.e.store.Run(ctx, a.d.ref.Tenant, o.run)
-				failed = err == nil && row.Status == string(run.Failed)
-			}
+		if i == len(a.origins)-1 || o.run != last || blame == "" {
+			last, blame = o.run, a.blame(ctx, o.run, &a.parts.Messages[i])
 		}
-		if !failed {
+		if blame == "" {
 			break
 		}
-		out[i] = true
+		if onlyFailed = onlyFailed && blame == string(run.Failed); onlyFailed {
+			failed[i] = true
+		}
+		unanswered[i] = true
 	}
-	return out
+	return failed, unanswered
+}
+
+// blame is the status of a run that may have been refused, or "". tip is the last
+// message of it: an answer without calls was taken with everything before it.
+func (a *asked) blame(ctx context.Context, id string, tip *message.Message) string {
+	if id == "" {
+		return ""
+	}
+	row, err := a.d.e.store.Run(ctx, a.d.ref.Tenant, id)
+	if err != nil || row.Status == string(run.Completed) && tip.Role == message.RoleAssistant {
+		return ""
+	}
+	return row.Status
 }
 
 // tooLarge says that a message of this run is alone larger than the model's window,
@@ -203,6 +258,7 @@ type cured struct {
 // quarantine notes what was left out, with the reply that came of it.
 func (d *driver) quarantine(b *batch, c *cure) {
 	now := d.e.now()
+	d.measured = measured{} // that was of other messages
 	d.conv.messages = c.apply(d.conv.messages, d.conv.origins)
 	for _, o := range d.conv.origins {
 		if !c.entries[o.entry] {

@@ -226,8 +226,8 @@ func (e *Engine) raise(row *store.Interrupt, args json.RawMessage) (int64, error
 	}
 	if asked.Args.Limit == run.StopMaxCost {
 		m, err := message.ParseMoney(given.RaiseBy.String())
-		if err == nil && m <= 0 {
-			err = errors.New("raise_by must be above 0")
+		if err == nil && (m <= 0 || m > 1<<53) { // nine million dollars: sums of it stay numbers
+			err = errors.New("raise_by must be above 0, and not above 9000000")
 		}
 		if err != nil {
 			return 0, bad(err)

@@ -237,7 +237,7 @@ func TestBudgetAsksForMore(t *testing.T) {
 	}
 	h.restart()
 	costly(h, "child", Caps{})
-	for _, bad := range []string{`{}`, `{"raise_by":"x"}`, `{"raise_by":-1}`, `[]`} {
+	for _, bad := range []string{`{}`, `{"raise_by":"x"}`, `{"raise_by":-1}`, `{"raise_by":9200000000}`, `[]`} {
 		if _, err := h.engine.Answer(t.Context(), AnswerRequest{Interrupt: i.ID, Decision: "approve", Args: json.RawMessage(bad)}); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", bad, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -94,7 +95,10 @@ type pace struct {
 	d     *driver
 	who   rate.Who
 	rules []rate.Rule
-	held  int64
+
+	mu   sync.Mutex
+	held int64
+	over bool // it is settled: who was abandoned may still come to hold something
 }
 
 // pace is for the driver's goroutine; what it returns is for the call's.
@@ -103,15 +107,22 @@ func (d *driver) pace() *pace {
 }
 
 // wait returns when the call may start. Readers of the run are told why it waits.
-func (p *pace) wait(ctx context.Context, step int, req *model.Request) (err error) {
+func (p *pace) wait(ctx context.Context, step int, req *model.Request) error {
 	if len(p.rules) == 0 {
 		return nil
 	}
 	d := p.d
-	p.held, err = d.e.meters.Wait(ctx, p.who, p.rules, model.PromptTokens(req), func(e *rate.Exceeded) {
+	held, err := d.e.meters.Wait(ctx, p.who, p.rules, model.PromptTokens(req), func(e *rate.Exceeded) {
 		d.stream.publishLive(event.Event{RunID: d.ref.ID, Time: d.e.now(), Step: step, Type: event.CheckpointInfo,
 			Data: &event.Checkpoint{Kind: "rate_limited", Prompt: "The next model call waits: " + e.Error() + "."}})
 	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		d.e.meters.Spend(p.who, -held)
+		return errStopped
+	}
+	p.held = held
 	return err
 }
 
@@ -132,6 +143,9 @@ func (p *pace) settle(in run.Input) {
 			count(in.Partial.Usage)
 		}
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
 	p.d.e.meters.Spend(p.who, used-p.held)
 }
 

@@ -35,9 +35,14 @@ type grant struct {
 	cut bool
 	// err is why there is no request.
 	err error
-	// call is what was reserved for it, info the model's.
-	call store.Amounts
-	info *model.Info
+	// call is what was reserved for it, info the model's. input is what that takes
+	// the request to have at most, least the shortest reply that is worth a call.
+	call  store.Amounts
+	info  *model.Info
+	input int64
+	least int64
+	// held is whether it was: where nothing is capped nothing is.
+	held bool
 }
 
 // reserveTries is how often a reservation is fitted again that others were ahead of.
@@ -97,7 +102,14 @@ type reservation struct {
 func (r *reservation) make(ctx context.Context) (run.Input, error) {
 	d := r.d
 	if r.overspent {
-		return r.exhausted(&store.ExhaustedError{PotRef: potRefs(r.pots[:1], d.e.now())[0], Limit: run.StopMaxCost, Cap: 1, Used: 1}, true), nil
+		in := run.Exhausted{At: d.at(), PotUse: run.PotUse{Limit: run.StopMaxCost, Cap: 1, Used: 1}, Final: true}
+		if i := slices.IndexFunc(r.pots, holdsOf); i >= 0 {
+			ref := potRefs(r.pots, d.e.now())[i]
+			if in.Pot, in.ID = ref.Kind, ref.ID; r.pots[i].MaxCost == 0 {
+				in.Limit = run.StopMaxTokens
+			}
+		}
+		return in, nil
 	}
 	var err error
 	if r.req, err = r.ask.request(ctx, nil); err == nil {
@@ -167,7 +179,8 @@ func (r *reservation) once(ctx context.Context) (run.Input, error) {
 		return r.exhausted(full, false), nil
 	}
 	cut := req != r.req
-	call, keep := r.amounts(r.inputOf(req), reply)
+	input := r.inputOf(req)
+	call, keep := r.amounts(input, reply)
 	if r.holds() {
 		err = d.e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: d.ref.Tenant, Fences: []store.Fence{{RunID: d.ref.ID, Epoch: r.fence}},
 			Reserves: []store.Reservation{{RunID: d.ref.ID, Key: r.key(), Call: call, Keep: keep, Pots: caps, Time: now}}})
@@ -187,7 +200,8 @@ func (r *reservation) once(ctx context.Context) (run.Input, error) {
 	for i := range pots {
 		r.look(&in, &pots[i], &caps[i].Max)
 	}
-	return granted{in, &grant{req: req, ask: r.ask, cut: cut, call: call, info: &r.m.Info}}, nil
+	return granted{in, &grant{req: req, ask: r.ask, cut: cut, call: call, info: &r.m.Info, input: input,
+		least: min(int64(d.e.cfg.Budgets.MinReplyTokens), reply), held: r.holds()}}, nil
 }
 
 // ending answers for a run that is ending, and does not care for what.
@@ -198,8 +212,10 @@ func (r *reservation) ending() run.Input {
 // holds is whether there is anything to hold: limits of tool calls and failures are
 // only looked at, which takes no commit.
 func (r *reservation) holds() bool {
-	return slices.ContainsFunc(r.pots, func(p run.Pot) bool { return p.MaxCost > 0 || p.MaxTokens > 0 })
+	return slices.ContainsFunc(r.pots, holdsOf)
 }
+
+func holdsOf(p run.Pot) bool { return p.MaxCost > 0 || p.MaxTokens > 0 }
 
 // key names the call and the driver: what one before this one reserved and never
 // settled may have been called, so that the store must count it and not replace it.
@@ -216,7 +232,7 @@ func (r *reservation) inputOf(req *model.Request) int64 {
 func (r *reservation) bound(req *model.Request) int64 {
 	before := len(r.d.agent.Examples)
 	n := r.measured.bound(req, r.eff.Index, before)
-	if known := remembered(req, r.m.Name, before); known > 0 && !r.d.e.hooked() {
+	if known := remembered(req, r.m.Name, before, r.ask.origins); known > 0 && !r.d.e.hooked() {
 		n = min(n, known)
 	}
 	return n
@@ -314,18 +330,19 @@ func (d *driver) overspend(u *message.Usage) {
 		return
 	}
 	used, held := d.spent(u), d.grant.call
-	if used.Money > held.Money && d.capsMoney() || used.Tokens > held.Tokens {
+	money, tokens := d.capped()
+	if money && used.Money > held.Money || tokens && used.Tokens > held.Tokens {
 		d.overspent = true
 		d.e.log.Error("a model call used more than the most that it could: the run stops at its next call", "run", d.ref.ID, "model", d.model().Name,
 			"used", fmt.Sprintf("$%s, %d tokens", message.Money(used.Money), used.Tokens), "reserved", fmt.Sprintf("$%s, %d tokens", message.Money(held.Money), held.Tokens))
 	}
 }
 
-func (d *driver) capsMoney() bool {
+// capped is what a pot of the run caps: where nothing is, nothing can be passed.
+func (d *driver) capped() (money, tokens bool) {
 	for i := range d.state.Settings.Pots {
-		if d.state.Settings.Pots[i].MaxCost > 0 {
-			return true
-		}
+		p := &d.state.Settings.Pots[i]
+		money, tokens = money || p.MaxCost > 0, tokens || p.MaxTokens > 0
 	}
-	return false
+	return money, tokens
 }

@@ -331,6 +331,9 @@ func (m *Meters) Wait(ctx context.Context, who Who, rules []Rule, tokens int64, 
 		return 0, err
 	}
 	for told := false; ; told = true {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx) // there may be room, but nobody to use it
+		}
 		m.mu.Lock()
 		now := m.now()
 		e := m.refusal(rules, now, false)

@@ -197,3 +197,19 @@ func TestAllUseCounts(t *testing.T) {
 		admits(t, m, org(both), 11*time.Second)
 	})
 }
+
+// Who has stopped waiting holds nothing, also where there is room.
+func TestWhoIsGoneHoldsNothing(t *testing.T) {
+	l := &lately{}
+	m := New(time.Now, l.recent)
+	rules := org(Limit{Tokens: 100})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	cancel(gone)
+	if held, err := m.Wait(ctx, whoOf(rules), rules, 50, nil); held != 0 || !errors.Is(err, gone) {
+		t.Errorf("%d, %v", held, err)
+	}
+	if p := admits(t, m, rules, 0); p.Status.Tokens.Remaining < 100 {
+		t.Errorf("%+v", p.Status)
+	}
+}

@@ -368,6 +368,8 @@ func (m *machine) decidedMore(more More, by int64) {
 			s.Settings.MaxToolCalls += n
 		case StopMaxFailures:
 			s.Settings.MaxFailures += n
+			m.afterBatch()
+			return
 		}
 		m.checkpoint()
 	case by > 0:

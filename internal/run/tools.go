@@ -298,10 +298,6 @@ func (m *machine) settle(i int, result *message.Message, terminate bool) {
 func (m *machine) batchDone() {
 	s := &m.State
 	m.countStep()
-	terminate := true
-	for i := range s.Calls {
-		terminate = terminate && s.Calls[i].Terminate
-	}
 	switch {
 	case s.stopping():
 		m.end()
@@ -312,13 +308,22 @@ func (m *machine) batchDone() {
 			return
 		}
 		m.askMore(More{PotUse: use, By: max(use.Cap, use.Used-use.Cap+1)})
-	case terminate:
+	default:
+		m.afterBatch()
+	}
+}
+
+// afterBatch goes on after a batch that broke no limit, or whose failures a person
+// allowed.
+func (m *machine) afterBatch() {
+	s := &m.State
+	if len(s.Calls) > 0 && !slices.ContainsFunc(s.Calls, func(c Call) bool { return !c.Terminate }) {
 		s.Output = s.Model.Entry
 		m.endOfTurn("terminated_by_tool")
-	default:
-		s.Closing = m.streak()
-		m.checkpoint()
+		return
 	}
+	s.Closing = m.streak()
+	m.checkpoint()
 }
 
 func errorResult(c *Call, text string) *message.Message {

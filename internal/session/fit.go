@@ -96,6 +96,9 @@ func Fit(msgs []message.Message, l *Limits) []message.Message {
 // others refuse a conversation in which an id comes twice.
 type callIDs struct {
 	seen map[string]bool
+	// next is the number from which on one may be free, by id: a server that counts
+	// from 0 in every reply must not cost more with every reply.
+	next map[string]int
 	// given are the ids of the last reply's calls by what they were, in order, if
 	// one was changed.
 	given map[string][]string
@@ -153,8 +156,12 @@ func (c *callIDs) unused(id string) string {
 	if id == "" {
 		id = "call"
 	}
-	for n := 2; ; n++ {
+	if c.next == nil {
+		c.next = map[string]int{}
+	}
+	for n := max(c.next[id], 2); ; n++ {
 		if other := id + "_" + strconv.Itoa(n); !c.seen[other] {
+			c.next[id] = n + 1
 			return other
 		}
 	}

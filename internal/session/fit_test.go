@@ -160,3 +160,19 @@ func FuzzFit(f *testing.F) {
 		}
 	})
 }
+
+// A server that gives every call the same id costs a long session no more a reply than
+// a short one.
+func TestRepeatedIDsAreCheap(t *testing.T) {
+	allocs := func(n int) float64 {
+		var msgs []message.Message
+		for range n {
+			msgs = append(msgs, message.Message{Role: message.RoleAssistant, Content: []message.Block{message.Call("call_0", "t", nil)}},
+				message.ToolResult("call_0", "t", false, message.Text("x")))
+		}
+		return testing.AllocsPerRun(1, func() { Fit(msgs, &Limits{}) })
+	}
+	if short, long := allocs(200), allocs(1600); long > 16*short {
+		t.Errorf("%.0f allocations for 200 replies, %.0f for 1600", short, long)
+	}
+}
