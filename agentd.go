@@ -411,6 +411,14 @@ func (rt *Runtime) Settings() profile.Settings { return rt.config.Settings }
 // Requests over HTTP go by agentd.yaml alone.
 func (rt *Runtime) DefaultProfile() (name string, scripted bool) { return rt.agents.defaultProfile() }
 
+// Knows reports whether the configuration has the profile of this name; the error is
+// of kind not_found and lists those it has. A run whose profile is not there fails
+// when it goes on, so whoever makes one go on by hand asks first.
+func (rt *Runtime) Knows(name string) error {
+	_, err := rt.config.Profile(name)
+	return err
+}
+
 func (rt *Runtime) ref(id string) engine.Ref { return engine.Ref{Tenant: rt.tenant, ID: id} }
 
 // Version is the version of agentd as the Go tool recorded it.

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -152,6 +153,10 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return &fault.Error{Kind: fault.Timeout, Err: fmt.Errorf("%s did not answer in time: %w", c.base, ctx.Err())}
 	}
-	return &fault.Error{Kind: fault.Unavailable, Err: fmt.Errorf("%s can not be reached: %w", c.base, err),
-		Hint: "Does a server run there? agentd serve starts one."}
+	hint := "Does a server run there? agentd serve starts one."
+	var untrusted *tls.CertificateVerificationError
+	if errors.As(err, &untrusted) {
+		hint = "The server's certificate is of an authority that this system does not trust, or not for this name. Name the authority's file in SSL_CERT_FILE, and call the server as its certificate does."
+	}
+	return &fault.Error{Kind: fault.Unavailable, Err: fmt.Errorf("%s can not be reached: %w", c.base, err), Hint: hint}
 }

@@ -76,7 +76,7 @@ func (a *app) checkConfig(dir string, strict bool) error {
 		fmt.Fprintln(a.Out, p.String())
 	}
 	if bad > 0 {
-		fmt.Fprintf(a.Err, "agentd: %d of %d problems must be fixed\n", bad, len(problems))
+		fmt.Fprintf(a.Err, "agentd: %d of %s must be fixed\n", bad, count(len(problems), "problem"))
 		return &exitError{exitUsage}
 	}
 	if !a.asJSON() {

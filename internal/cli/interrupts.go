@@ -53,9 +53,22 @@ func (a *app) listInterrupts(ctx context.Context, p interrupts, status string, l
 		return err
 	}
 	defer a.tellMore(more, "interrupts")
-	return list(a, rows, []string{"INTERRUPT", "KIND", "STATUS", "CREATED", "PROMPT"}, func(i *client.Interrupt) []string {
-		return []string{i.ID, i.Kind, i.Status, second(i.CreatedAt), shorten(i.Prompt, 60)}
+	return list(a, rows, []string{"INTERRUPT", "KIND", "STATUS", "CREATED", "EXPIRES", "PROMPT"}, func(i *client.Interrupt) []string {
+		expires := "never"
+		if i.ExpiresAt != "" {
+			expires = second(i.ExpiresAt)
+		}
+		return []string{i.ID, i.Kind, i.Status, second(i.CreatedAt), expires, asked(i)}
 	}, "nothing waits for a person")
+}
+
+// asked is what is to be decided about, on a line. Of approvals that is the call: what
+// the prompts of several say is often the same.
+func asked(i *client.Interrupt) string {
+	if i.Kind == "approval" && i.ToolCall != nil && i.ToolCall.Name != raiseBudget {
+		return shorten("May it run? "+i.ToolCall.Name+" "+string(i.ToolCall.Args), 100)
+	}
+	return shorten(i.Prompt, 100)
 }
 
 func (a *app) showInterrupt(ctx context.Context, p interrupts, id string) error {
@@ -75,7 +88,10 @@ func (a *app) showInterrupt(ctx context.Context, p interrupts, id string) error 
 		"call", call, "schema", shorten(string(i.Schema), 1000), "decision", i.Decision, "answered by", i.AnsweredBy, "answer", shorten(string(i.Answer), 1000),
 		"reason", shorten(i.Reason, 1000))
 	if err == nil && i.Status == "open" {
-		_, err = fmt.Fprintf(a.Out, "\nAnswer it with:\n  agentd interrupts answer %s %s%s\n", i.ID, answers(i.Kind), a.where())
+		_, err = fmt.Fprintf(a.Out, "\nAnswer it with:\n  agentd interrupts answer %s %s%s\n", i.ID, answers(i), a.where())
+		if s := amends(i); s != "" {
+			fmt.Fprintf(a.Out, "  %s\n", s)
+		}
 	}
 	return err
 }
@@ -167,6 +183,9 @@ func (a *app) answer(ctx context.Context, req client.AnswerRequest, follow bool)
 		if err == nil && i.Status != "open" {
 			err = &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("interrupt %s is no longer open: it is %s", i.ID, outcome(i)),
 				Hint: "An interrupt can be answered once."}
+		}
+		if l, here := p.(*local); here && err == nil {
+			err = l.knows(ctx, i.RunID)
 		}
 		return err
 	}, func(p place) error {

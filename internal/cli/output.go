@@ -67,6 +67,14 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// wait says how many things wait.
+func wait(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " waits"
+	}
+	return count(n, what) + " wait"
+}
+
 // printable drops what would drive the terminal: control characters, except for
 // line ends and tabs, and marks that turn the direction of a text around.
 func printable(s string) string {

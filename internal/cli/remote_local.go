@@ -18,6 +18,24 @@ type local struct{ rt *agentd.Runtime }
 // Close implements place.
 func (l *local) Close() error { return l.rt.Close() }
 
+// knows reports whether the configuration here has the profiles of a run and of those
+// above it. Without them a run that goes on fails: a folder that was not named would
+// end what waits for a person.
+func (l *local) knows(ctx context.Context, id string) error {
+	for id != "" {
+		r, err := l.Run(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := l.rt.Knows(r.Profile); err != nil {
+			return &fault.Error{Kind: fault.NotFound, Err: fmt.Errorf("run %s is of profile %s, which the configuration here does not have", r.ID, r.Profile),
+				Hint: "Name the configuration that it was started with: --configs DIR. The run stays as it is."}
+		}
+		id = r.ParentID
+	}
+	return nil
+}
+
 // Run implements runs.
 func (l *local) Run(ctx context.Context, id string) (*client.Run, error) {
 	return runOf(l.rt.Get(ctx, id))

@@ -86,10 +86,7 @@ func Main(args []string, s Streams) int {
 	case errors.As(err, &exit):
 		return exit.code
 	}
-	fmt.Fprintln(s.Err, "agentd: "+err.Error())
-	if hint := fault.HintOf(err); hint != "" {
-		fmt.Fprintln(s.Err, "  "+hint)
-	}
+	a.complain(err)
 	if at, e := a.address(); e == nil && at != "" && fault.KindOf(err) == fault.Unauthorized {
 		fmt.Fprintln(s.Err, "  This command takes its key from --api-key or $"+keyVariable+".")
 	}
@@ -98,6 +95,20 @@ func Main(args []string, s Streams) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// complain says what was wrong and what to do. Names of functions stay out: they are
+// for those who read the code.
+func (a *app) complain(err error) {
+	text := err.Error()
+	var f *fault.Error
+	if errors.As(err, &f) && f.Op != "" {
+		text = strings.TrimPrefix(text, f.Op+": ")
+	}
+	fmt.Fprintln(a.Err, "agentd: "+text)
+	if hint := fault.HintOf(err); hint != "" {
+		fmt.Fprintln(a.Err, "  "+hint)
+	}
 }
 
 // usageError is a mistake in the command line.
@@ -159,7 +170,7 @@ limits, ask before they break things, and show every decision they made.
 	}
 	root.SuggestionsMinimumDistance = 2
 	f := root.PersistentFlags()
-	f.BoolVar(&a.json, "json", false, "write JSON, one value a line")
+	f.BoolVar(&a.json, "json", false, "write JSON, one value a line; also where the output is no terminal")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more, on standard error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(), a.budgetsCommand(),

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -158,6 +159,9 @@ func (a *app) follow(ctx context.Context, w runs, f following, p *printer) error
 			f.begun()
 		}
 		p.event(ev)
+		if ev.Type.Terminal() && p.proposed > 0 {
+			fmt.Fprintf(a.Err, "agentd: %s for a person to decide about:\n  agentd runs proposals %s%s\n", wait(p.proposed, "proposal"), f.run, a.where())
+		}
 		switch ev.Type {
 		case event.RunFailed:
 			return &exitError{exitFailed}
@@ -192,6 +196,8 @@ type printer struct {
 	// midLine is whether the last text did not end its line.
 	midLine  bool
 	thinking bool
+	// proposed counts the calls that were recorded for a person to decide about.
+	proposed int
 }
 
 func (a *app) printer() *printer {
@@ -259,6 +265,11 @@ func (p *printer) tool(t event.Type, d *event.Tool) {
 	case event.ToolStarted:
 		p.line(p.dim("→ "+name+" ") + p.dim(shorten(string(d.Args), 120)))
 	case event.ToolCompleted:
+		if d.Decision == "captured" {
+			p.proposed++
+			p.line(p.dim("✎ " + name + ": not made, but proposed, as nobody is there to approve it"))
+			return
+		}
 		p.line(p.dim(fmt.Sprintf("✓ %s, %d ms: %s", name, d.DurationMS, outline(d.Result))))
 	case event.ToolFailed:
 		p.line(fmt.Sprintf("✗ %s: %s", name, shorten(d.Result, 300)))
@@ -299,18 +310,39 @@ func (p *printer) ended(t event.Type, d *event.Ended) {
 func (p *printer) paused(r *client.Run, where string) {
 	p.endLine()
 	for _, i := range r.Interrupts {
-		fmt.Fprintf(p.err, "agentd: run %s waits for a person. Answer with:\n  agentd interrupts answer %s %s%s\n", r.ID, i.ID, answers(i.Kind), where)
+		fmt.Fprintf(p.err, "agentd: run %s waits for a person. Answer with:\n  agentd interrupts answer %s %s%s\n", r.ID, i.ID, answers(i), where)
 	}
 }
 
-func answers(kind string) string {
-	switch kind {
+// answers is how an interrupt can be answered.
+func answers(i *client.Interrupt) string {
+	switch i.Kind {
 	case "question":
+		var form struct {
+			Type string `json:"type"`
+		}
+		if json.Unmarshal(i.Schema, &form) == nil && form.Type == "object" {
+			return `--answer '{"…": …}'`
+		}
 		return `--answer "…"`
 	case "uncertain":
 		return "--decision retry|skip|done"
 	}
 	return "--decision approve|reject"
+}
+
+// raiseBudget is the name of the call by which a run asks for more of a limit.
+const raiseBudget = "raise_budget"
+
+// amends says what an approval can be given besides; "" for other interrupts.
+func amends(i *client.Interrupt) string {
+	switch {
+	case i.Kind != "approval":
+		return ""
+	case i.ToolCall != nil && i.ToolCall.Name == raiseBudget:
+		return `With approve, --args '{"raise_by": …}' gives another amount; --reason says why.`
+	}
+	return "With approve, --args '{…}' changes the arguments and --remember allows such calls for the rest of the session; --reason says why."
 }
 
 func (p *printer) write(s string) { fmt.Fprint(p.out, s) }

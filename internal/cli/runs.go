@@ -103,6 +103,7 @@ func (a *app) showRun(ctx context.Context, p runs, id string, timed bool, width 
 	if err := addTrace(ctx, p, id, line); err != nil {
 		return err
 	}
+	addProposals(r.Proposals, line)
 	if line.RunID, line.Status = r.ID, r.Status; timed {
 		return a.value(line)
 	}
@@ -140,10 +141,13 @@ func (a *app) describeRun(r *client.Run, steps string) error {
 		fmt.Fprintf(a.Out, "\ntimeline\n%s", steps)
 	}
 	for _, i := range r.Interrupts {
-		fmt.Fprintf(a.Out, "\nwaits for a person (%s): %s\n  agentd interrupts answer %s %s%s\n", i.Kind, shorten(i.Prompt, 300), i.ID, answers(i.Kind), a.where())
+		fmt.Fprintf(a.Out, "\nwaits for a person (%s): %s\n  agentd interrupts answer %s %s%s\n", i.Kind, shorten(i.Prompt, 300), i.ID, answers(i), a.where())
 	}
 	for _, c := range r.ToolCalls {
 		fmt.Fprintf(a.Out, "\nfor the caller to perform: %s %s\n", shorten(c.Name, 100), shorten(string(c.Arguments), 300))
+	}
+	if n := undecided(r.Proposals); n > 0 && r.Ended() {
+		fmt.Fprintf(a.Out, "\n%s for a person to decide about\n  agentd runs proposals %s%s\n", wait(n, "proposal"), r.ID, a.where())
 	}
 	if r.Output != "" {
 		fmt.Fprintf(a.Out, "\noutput\n%s\n", indent(printable(r.Output)))

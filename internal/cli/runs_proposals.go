@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -77,14 +78,24 @@ place of temporary ones in those that follow. The first that fails stops the res
 			if !apply && !discard {
 				return a.at(ctx, look, func(p place) error { return a.showProposals(p.Proposals(ctx, args[0])) })
 			}
+			before := 0
 			return a.change(ctx, tend, func(p place) error {
-				_, err := p.Run(ctx, args[0])
+				if _, err := p.Run(ctx, args[0]); err != nil {
+					return err
+				}
+				rows, err := p.Proposals(ctx, args[0])
+				before = undecided(rows)
+				if l, here := p.(*local); here && apply && err == nil {
+					err = l.knows(ctx, args[0])
+				}
 				return err
 			}, func(p place) error {
+				do := p.Discard
 				if apply {
-					return a.showProposals(p.Apply(ctx, args[0], req))
+					do = p.Apply
 				}
-				return a.showProposals(p.Discard(ctx, args[0], req))
+				rows, err := do(ctx, args[0], req)
+				return a.decide(before, rows, err)
 			})
 		}}
 	f := cmd.Flags()
@@ -94,6 +105,26 @@ place of temporary ones in those that follow. The first that fails stops the res
 	f.StringVar(&req.RealID, "real-id", "", "with --uncertain done: the id of what it made")
 	_ = cmd.RegisterFlagCompletionFunc("uncertain", cobra.FixedCompletions([]string{"retry", "done"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// undecided counts the proposals that nobody has decided about, or that may have
+// happened.
+func undecided(rows []*client.Proposal) (n int) {
+	for _, p := range rows {
+		if p.Status == "proposed" || p.Status == "applying" {
+			n++
+		}
+	}
+	return n
+}
+
+// decide shows what became of a run's proposals, and says so if nothing did: a person
+// who applies what was discarded must not take the list for a success.
+func (a *app) decide(before int, rows []*client.Proposal, err error) error {
+	if err == nil && before == 0 && len(rows) > 0 && !a.asJSON() {
+		fmt.Fprintln(a.Err, "agentd: nothing was left to decide about")
+	}
+	return a.showProposals(rows, err)
 }
 
 func (a *app) showProposals(rows []*client.Proposal, err error) error {

@@ -34,6 +34,11 @@ func (a *app) resume(ctx context.Context, ids []string) error {
 			} else if r.Ended() {
 				return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s has ended: %s", id, r.Status)}
 			}
+			if l, here := p.(*local); here {
+				if err := l.knows(ctx, id); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	}, func(p place) error {
@@ -41,6 +46,7 @@ func (a *app) resume(ctx context.Context, ids []string) error {
 		if !ok {
 			return errors.New("runs are resumed in a data folder")
 		}
+		var worst error
 		if len(ids) == 0 {
 			all, err := l.rt.Unfinished(ctx)
 			if err != nil {
@@ -48,9 +54,15 @@ func (a *app) resume(ctx context.Context, ids []string) error {
 			}
 			// Those below another one go on with it.
 			for _, r := range all {
-				if !strings.Contains(r.ID, ".") {
-					ids = append(ids, r.ID)
+				if strings.Contains(r.ID, ".") {
+					continue
 				}
+				if err := l.knows(ctx, r.ID); err != nil {
+					a.complain(err)
+					worst = &exitError{exitFailed}
+					continue
+				}
+				ids = append(ids, r.ID)
 			}
 		}
 		for _, id := range ids {
@@ -58,13 +70,12 @@ func (a *app) resume(ctx context.Context, ids []string) error {
 				return err
 			}
 		}
-		var worst error
 		for _, id := range ids {
 			if err := a.resumed(ctx, l, id); err != nil {
 				worst = err
 			}
 		}
-		if len(ids) == 0 && !a.asJSON() {
+		if len(ids) == 0 && worst == nil && !a.asJSON() {
 			fmt.Fprintln(a.Out, "no runs are unfinished")
 		}
 		return worst

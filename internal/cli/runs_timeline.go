@@ -161,9 +161,15 @@ func (b *timelineBuilder) add(ev *event.Event, at int64) {
 			c.Child = d // the later one says how it ended
 		}
 	case *event.Retry:
-		text := fmt.Sprintf("%s: %s", d.Class, d.Message)
+		text := d.Message
+		if !strings.Contains(text, d.Class) {
+			text = d.Class + ": " + text
+		}
 		if ev.Type == event.ModelFallback {
 			text += "; falls back to " + d.Model
+			if s := b.step(ev.Step); s != nil {
+				s.Model = d.Model // whose reply the rest of the row is about
+			}
 		} else {
 			text += fmt.Sprintf("; try %d in %s", d.Attempt, span(d.DelayMS))
 		}
@@ -176,9 +182,11 @@ func (b *timelineBuilder) add(ev *event.Event, at int64) {
 		for _, text := range d.Returned {
 			b.note(ev, at, "a message was never read: "+shorten(text, 80))
 		}
+	case *event.Budget:
+		b.note(ev, at, warned(d))
 	default:
 		switch ev.Type {
-		case event.SessionCompacted, event.ModeChanged, event.BudgetWarning, event.CacheBroken, event.EntryQuarantined, event.EventsLost:
+		case event.SessionCompacted, event.ModeChanged, event.CacheBroken, event.EntryQuarantined, event.EventsLost:
 			b.note(ev, at, strings.TrimSpace(string(ev.Type)+" "+gist(*ev)))
 		}
 	}
@@ -285,6 +293,7 @@ func addTrace(ctx context.Context, p runs, id string, t *timeline) error {
 				continue
 			}
 			t.said(r, v.Reason)
+			t.spent(r)
 			if r.Input != "Verdict" || len(calls[v.Call]) == 0 {
 				continue
 			}
@@ -319,7 +328,12 @@ func (t *timeline) said(r *client.Trace, reason string) {
 	if text == "" || err != nil {
 		return
 	}
-	n := lineNote{max(0, at.UnixMilli()-t.start), text}
+	t.place(max(0, at.UnixMilli()-t.start), text)
+}
+
+// place puts a note into the newest step that had begun by then.
+func (t *timeline) place(at int64, text string) {
+	n := lineNote{at, text}
 	for _, s := range slices.Backward(t.Steps) {
 		if s.StartMS <= n.AtMS {
 			s.Notes = append(s.Notes, n)

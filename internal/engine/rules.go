@@ -37,7 +37,7 @@ func (e *Engine) Rules(ctx context.Context, session Ref) ([]*RuleView, error) {
 	}
 	views := make([]*RuleView, len(rows))
 	for i, r := range rows {
-		views[i] = &RuleView{ID: r.ID, Tool: r.Tool, Allows: r.Text, InterruptID: r.Interrupt, By: r.By, CreatedAt: timestamp(r.Created)}
+		views[i] = &RuleView{ID: r.ID, Tool: r.Tool, Allows: r.Text, InterruptID: r.Interrupt, By: who(session.Tenant, r.By), CreatedAt: timestamp(r.Created)}
 	}
 	return views, nil
 }

@@ -144,3 +144,14 @@ func TestAChildsApprovalIsRememberedAtTheRoot(t *testing.T) {
 		t.Errorf("calls: %v", calls.n)
 	}
 }
+
+// Where nobody has a key, a rule names nobody, as an answered interrupt does.
+func TestARuleNamesNobodyWithoutKeys(t *testing.T) {
+	h := newHarness(t, said, asking(echoTool(tool.Once)))
+	r := h.paused(h.run(`{"n":1}`), 1)
+	h.answer(AnswerRequest{Run: r.ID, Decision: "approve", Remember: true, By: store.DefaultTenant})
+	h.ends(r, "completed")
+	if rules := h.rules(r.SessionID); len(rules) != 1 || rules[0].By != "" {
+		t.Errorf("rules: %+v", rules)
+	}
+}

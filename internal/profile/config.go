@@ -66,7 +66,13 @@ func (c *Config) Script(m *Model) ([]byte, error) {
 
 // String counts what there is; values stay out of logs.
 func (c *Config) String() string {
-	return fmt.Sprintf("%d profiles, %d MCP servers", len(c.Profiles), len(c.Servers))
+	count := func(n int, what string) string {
+		if n == 1 {
+			return "1 " + what
+		}
+		return fmt.Sprintf("%d %ss", n, what)
+	}
+	return count(len(c.Profiles), "profile") + ", " + count(len(c.Servers), "MCP server")
 }
 
 // GoString counts what there is; values stay out of logs.

@@ -39,7 +39,11 @@ type Problem struct {
 // String gives the problem on one line: file:line:column: severity: key: message (hint).
 func (p Problem) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s:%d:%d: %s: ", p.File, p.Line, p.Column, p.Severity)
+	b.WriteString(p.File)
+	if p.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", p.Line, p.Column)
+	}
+	b.WriteString(": " + string(p.Severity) + ": ")
 	if p.Key != "" {
 		b.WriteString(p.Key + ": ")
 	}

@@ -248,3 +248,11 @@ func FuzzExpand(f *testing.F) {
 		}
 	})
 }
+
+// What has no place in a file shows none.
+func TestProblemWithoutPlace(t *testing.T) {
+	p := Problem{File: "a.yaml", Severity: SeverityWarning, Key: "k", Message: "m", Hint: "h"}
+	if got := p.String(); got != "a.yaml: warning: k: m (h)" {
+		t.Error(got)
+	}
+}

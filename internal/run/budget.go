@@ -285,7 +285,7 @@ func (m *machine) askMore(more More) {
 	s.Phase, s.Asks = PhaseBudget, &more
 	prompt := more.PotUse.String()
 	if more.Need > 0 {
-		prompt += "; the next model call may need " + amount(more.Limit, more.Need)
+		prompt += "; the next model call may need " + amount(more.Limit, about(more.Limit, more.Need))
 	}
 	prompt += ". May it use " + amount(more.Limit, more.By) + " more?"
 	args := more.args()
@@ -402,6 +402,16 @@ func (u *PotUse) String() string {
 		s += " and " + amount(u.Limit, u.Held) + " held by calls of others"
 	}
 	return s
+}
+
+// about rounds money up to three digits: what a call may need is a bound, and its last
+// digits would make it look exact.
+func about(limit string, n int64) int64 {
+	unit := int64(1)
+	for limit == StopMaxCost && n/unit >= 1000 {
+		unit *= 10
+	}
+	return (n + unit - 1) / unit * unit
 }
 
 func amount(limit string, n int64) string {

@@ -67,7 +67,7 @@ type Workspace struct {
 func New(root string, opts *Options) (*Workspace, error) {
 	fail := func(err error) (*Workspace, error) {
 		return nil, &fault.Error{Op: "workspace.New", Kind: fault.Invalid, Field: root, Err: err,
-			Hint: "give a folder that exists and can be read"}
+			Hint: "give a folder that exists and can be read (workspace in agentd.yaml; a relative path is below the folder that agentd was started in)"}
 	}
 	abs, err := filepath.Abs(root)
 	if err != nil {

@@ -230,6 +230,10 @@ func question(r *engine.Run, at string) string {
 			continue
 		}
 		fmt.Fprintf(&b, "\n- %s", i.Prompt)
+		if c := i.ToolCall; c != nil && (i.Kind == "approval" || i.Kind == "uncertain") {
+			// What is to be decided about: the prompts of several calls are alike.
+			b.WriteString("\n  " + span(c.Name+" "+string(c.Args)))
+		}
 		answer := `{"interrupt_id":"` + i.ID + `","decision":"approve"}`
 		switch i.Kind {
 		case "question":
@@ -241,6 +245,25 @@ func question(r *engine.Run, at string) string {
 	}
 	fmt.Fprintf(&b, "\n\nThe run goes on when it is answered (run `%s`).", at)
 	return b.String()
+}
+
+// maxSpan bounds, in characters, what a chat shows of a call's arguments; the interrupt has them whole.
+const maxSpan = 1000
+
+// span is a text as code on one line of Markdown, whatever is in it.
+func span(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > maxSpan {
+		s = string(r[:maxSpan-1]) + "…"
+	}
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if len(fence) > 1 {
+		return fence + " " + s + " " + fence
+	}
+	return fence + s + fence
 }
 
 // end translates the run's terminal event.
