@@ -20,7 +20,7 @@ func TestPeers07BudgetsAreHard(t *testing.T) {
 	}
 	w := newWorld(t, map[string]string{
 		"agentd.yaml":      "budgets:\n  per_tenant_day: {max_cost_usd: 1.20}\n  min_reply_tokens: 20\n  closing_tokens: 20\n  closing_input_tokens: 100\n",
-		"agents/boss.yaml": agent("boss", "subagents: [leaf]\nmax_cost_usd: 0.50\n"),
+		"agents/boss.yaml": agent("boss", "subagents: [leaf]\nmax_cost_usd: 0.50\nmax_same_failures: 0\n"),
 		"agents/leaf.yaml": agent("leaf", "tools: {builtin: [glob]}\n"),
 		"boss.yaml":        "turns:\n- repeat: 20\n  tool_calls: [{name: create_subagent, arguments: {subagent_type: leaf, prompt: a}}, {name: create_subagent, arguments: {subagent_type: leaf, prompt: b}}]\n- text: All is done.\nfallthrough: As far as I got.\n",
 		"leaf.yaml":        "turns:\n- repeat: 5\n  tool_calls: [{name: glob, arguments: {pattern: '*.none'}}]\n- text: Nothing.\nfallthrough: Enough.\n",
