@@ -181,6 +181,8 @@ func (e *Engine) complete(ctx context.Context, in *run.Answered, change *store.I
 		ok = ok || d == in.Decision
 	}
 	switch {
+	case in.Decision == "":
+		return bad("decision", "an interrupt of kind %s needs a decision: use %s", row.Kind, strings.Join(allowed, ", "))
 	case !ok:
 		return bad("decision", "%q does not answer an interrupt of kind %s: use %s", in.Decision, row.Kind, strings.Join(allowed, ", "))
 	case len(req.Args) > 0 && in.Decision != "approve":
