@@ -23,6 +23,9 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 	if err := e.wanted(ctx, req.Tenant, row); err != nil {
 		return nil, err
 	}
+	if err := e.canGoOn(ctx, req.Tenant, row); err != nil {
+		return nil, err
+	}
 	in := run.Answered{At: run.At{Now: e.now()}, Interrupt: row.ID, Decision: req.Decision, Reason: req.Reason}
 	change := store.InterruptChange{ID: row.ID, InterruptAnswer: store.InterruptAnswer{Status: "answered",
 		Answer: req.Answer, Reason: req.Reason, AnsweredBy: req.By, Answered: in.Now}}
