@@ -40,15 +40,18 @@ func TestApprovalsShowTheirCalls(t *testing.T) {
 	id := b.waiting()[0].ID
 	b.here("interrupts", "ls").exits(0).says("EXPIRES", "never", `May it run? save {"name":"one"}`)
 	b.here("interrupts", "show", id).exits(0).says("--decision approve|reject", "--args '{…}'", "--remember")
+	b.here("interrupts", "answer", id, "--answer", "yes").exits(exitUsage).complains("an interrupt of kind approval needs a decision: use approve, reject")
 	for i, want := range map[*client.Interrupt]string{
 		{Kind: "question"}: `--answer "…"`,
 		{Kind: "question", Schema: []byte(`{"type":"object"}`)}: `--answer '{"…": …}'`,
 		{Kind: "uncertain"}: "--decision retry|skip|done",
-		{Kind: "plan"}:      "--decision approve|reject",
 	} {
 		if got := answers(i); got != want || amends(i) != "" {
 			t.Errorf("%s: %s, %s", i.Kind, got, amends(i))
 		}
+	}
+	if s := amends(&client.Interrupt{Kind: "plan"}); !strings.Contains(s, `{"plan": "…"}`) {
+		t.Error(s)
 	}
 	if s := amends(&client.Interrupt{Kind: "approval", ToolCall: &event.Tool{Name: raiseBudget}}); !strings.Contains(s, "raise_by") {
 		t.Error(s)

@@ -337,6 +337,8 @@ const raiseBudget = "raise_budget"
 // amends says what an approval can be given besides; "" for other interrupts.
 func amends(i *client.Interrupt) string {
 	switch {
+	case i.Kind == "plan":
+		return `With approve, --args '{"plan": "…"}' changes the plan; --reason says why.`
 	case i.Kind != "approval":
 		return ""
 	case i.ToolCall != nil && i.ToolCall.Name == raiseBudget:

@@ -23,6 +23,9 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 	if err := e.wanted(ctx, req.Tenant, row); err != nil {
 		return nil, err
 	}
+	if err := e.canGoOn(ctx, req.Tenant, row); err != nil {
+		return nil, err
+	}
 	in := run.Answered{At: run.At{Now: e.now()}, Interrupt: row.ID, Decision: req.Decision, Reason: req.Reason}
 	change := store.InterruptChange{ID: row.ID, InterruptAnswer: store.InterruptAnswer{Status: "answered",
 		Answer: req.Answer, Reason: req.Reason, AnsweredBy: req.By, Answered: in.Now}}
@@ -181,6 +184,8 @@ func (e *Engine) complete(ctx context.Context, in *run.Answered, change *store.I
 		ok = ok || d == in.Decision
 	}
 	switch {
+	case in.Decision == "":
+		return bad("decision", "an interrupt of kind %s needs a decision: use %s", row.Kind, strings.Join(allowed, ", "))
 	case !ok:
 		return bad("decision", "%q does not answer an interrupt of kind %s: use %s", in.Decision, row.Kind, strings.Join(allowed, ", "))
 	case len(req.Args) > 0 && in.Decision != "approve":

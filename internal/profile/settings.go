@@ -6,7 +6,7 @@ type Settings struct {
 	Addr string `json:"addr" default:"127.0.0.1:7070" format:"addr"`
 	// Folder for everything that is stored; `:memory:` keeps nothing. Empty: the user's data folder.
 	Data string `json:"data,omitempty" example:"/var/lib/agentd"`
-	// Folder that built-in tools may read. Empty: the folder agentd was started in.
+	// Folder that built-in tools may read. A relative path is below the folder that agentd was started in. Empty: that folder.
 	Workspace string `json:"workspace,omitempty" example:"/srv/project"`
 	// Profile for requests that name none, and for unknown model names of the OpenAI-compatible API. Empty: those are errors there; `agentd run` takes the profile named `default` (`demo` while that has no API key), and fails if there is none.
 	DefaultProfile string `json:"default_profile,omitempty" example:"default"`
