@@ -225,3 +225,29 @@ func TestAPoisonBehindOtherEndsDoesNotBrickTheSession(t *testing.T) {
 		})
 	}
 }
+
+// A subagent's answer is a result like any other: one that is too large for the model
+// becomes an artifact in which it can read on.
+func TestALongAnswerOfASubagentBecomesAnArtifact(t *testing.T) {
+	book := strings.Repeat("a long story, ", 5000)
+	var read *model.Request
+	h := family(t, func(context.Context, int, *model.Request) (*message.Message, error) { return say(book) })
+	inner := h.agents["test"].Models[0].Provider
+	h.agents["test"].Models[0].Provider = providerFunc(func(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (*message.Message, error) {
+		read = req
+		return inner.Generate(ctx, req, emit)
+	})
+	r := h.ends(h.run("go"), "completed")
+	for i := range read.Messages {
+		if m := &read.Messages[i]; m.ToolCallID == "k" && (!strings.HasPrefix(m.Text(), persisted) || len(m.Text()) > 4000 || !strings.Contains(m.Text(), ReadArtifact)) {
+			t.Errorf("the model reads %d bytes: %.200s", len(m.Text()), m.Text())
+		}
+	}
+	all, err := h.engine.Artifacts(t.Context(), ref(r.SessionID))
+	if err != nil || len(all) != 1 || all[0].Bytes < int64(len(book)) || all[0].ToolCallID != "k" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if _, _, data, err := h.engine.Artifact(t.Context(), ref(all[0].ID)); err != nil || string(data) != book {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
