@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"agentd/event"
 	"agentd/internal/rate"
 	"agentd/internal/run"
 	"agentd/internal/store"
@@ -249,5 +250,54 @@ func TestALongAnswerOfASubagentBecomesAnArtifact(t *testing.T) {
 	}
 	if _, _, data, err := h.engine.Artifact(t.Context(), ref(all[0].ID)); err != nil || string(data) != book {
 		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+// A call that waits for rate_limits reserves nothing yet of a budget that it shares with
+// others. It can be cancelled there.
+func TestWhoWaitsForALimitReservesNothing(t *testing.T) {
+	long := toolFunc{tool.Spec{Name: "long", Effect: tool.Read}, func(context.Context, tool.Call) (tool.Result, error) {
+		return tool.TextResult(strings.Repeat("x", 3000)), nil
+	}}
+	for _, status := range []string{"completed", "cancelled"} {
+		t.Run(status, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHarness(t, func(_ context.Context, step int, _ *model.Request) (*message.Message, error) {
+					if step == 0 {
+						return say("", call("a", "long", `{}`))
+					}
+					return say("Yes.")
+				}, long)
+				costly(h, "test", Caps{})
+				h.agents["test"].Rates = RateLimits{PerUser: rate.Limit{Tokens: 12}}
+				h.engine.cfg.Budgets.TenantDay = Caps{MaxTokens: 100_000}
+				r := h.run("go")
+				told := 0
+				for ev, err := range h.engine.Watch(t.Context(), ref(r.ID), 0) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if ev.Type != event.CheckpointInfo {
+						continue
+					}
+					told++
+					// What the step before kept back for closing the answer.
+					if p := h.pot(store.PotDay, day(h.engine.now())); p.Held.Tokens > 2600 {
+						t.Errorf("it waits and holds %+v", p.Held)
+					}
+					if status == "cancelled" {
+						h.cancel(r)
+					}
+				}
+				if r = h.ends(r, status); told != 1 {
+					t.Errorf("told %d times", told)
+				}
+				if p := h.pot(store.PotDay, day(h.engine.now())); p.Held != (store.Amounts{}) || p.Settled.Tokens > 30 {
+					t.Errorf("the pot has %+v", p)
+				}
+				h.engine.Close()
+				h.store.Close()
+			})
+		})
 	}
 }
