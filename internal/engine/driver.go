@@ -376,7 +376,11 @@ func (d *driver) apply(it item) {
 			return // an abandoned effect that ended after all
 		}
 		delete(d.effects, it.effect)
-		if done, ok := it.in.(run.ToolDone); ok {
+		in := it.in
+		if w, ok := in.(withBlob); ok {
+			in = w.Input
+		}
+		if done, ok := in.(run.ToolDone); ok {
 			d.lastLook(done.CallID)
 		}
 	}

@@ -285,7 +285,7 @@ func (d *driver) progress(call tool.Call, redact Redact, p tool.Progress) {
 func (d *driver) spawn(eff run.SpawnChild) func() {
 	ctx, _, settle := d.effect("tool/" + eff.CallID)
 	args := d.tools.args(eff.CallID, CreateSubagent)
-	parent, pots := *d.row, d.state.Settings.Pots
+	parent, pots, readOn := *d.row, d.state.Settings.Pots, d.tools.readOn
 	watched := d.watchTool(eff.Step, eff.CallID, CreateSubagent, true, d.agent.Redact)
 	return func() {
 		d.e.wg.Add(1)
@@ -303,9 +303,16 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 			}
 			end, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args, pots)
 			if done {
+				res := tool.Result{Content: end.message.Content}
+				blob := d.e.capResult(&res, CreateSubagent, readOn) // it may have written a book
+				end.message.Content = res.Content
 				in := run.ToolDone{At: d.at(), CallID: eff.CallID, Message: end.message, Cancelled: end.cancelled, DurationMS: time.Since(start).Milliseconds()}
 				if seen != nil {
 					seen(in)
+				}
+				if blob != nil {
+					settle(withBlob{in, blob, eff.CallID})
+					return
 				}
 				settle(in)
 			}

@@ -112,10 +112,7 @@ func (p *pace) wait(ctx context.Context, step int, req *model.Request) error {
 		return nil
 	}
 	d := p.d
-	held, err := d.e.meters.Wait(ctx, p.who, p.rules, model.PromptTokens(req), func(e *rate.Exceeded) {
-		d.stream.publishLive(event.Event{RunID: d.ref.ID, Time: d.e.now(), Step: step, Type: event.CheckpointInfo,
-			Data: &event.Checkpoint{Kind: "rate_limited", Prompt: "The next model call waits: " + e.Error() + "."}})
-	})
+	held, err := d.e.meters.Wait(ctx, p.who, p.rules, model.PromptTokens(req), p.tell(step))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -124,6 +121,22 @@ func (p *pace) wait(ctx context.Context, step int, req *model.Request) error {
 	}
 	p.held = held
 	return err
+}
+
+// room waits until the call might start, and holds nothing. What is reserved of a
+// budget meanwhile would keep others from what is not used.
+func (p *pace) room(ctx context.Context, step int) {
+	// A store that does not answer is for the call to find out.
+	_, _ = p.d.e.meters.Wait(ctx, p.who, p.rules, 0, p.tell(step))
+}
+
+// tell tells readers why a call waits.
+func (p *pace) tell(step int) func(*rate.Exceeded) {
+	d := p.d
+	return func(e *rate.Exceeded) {
+		d.stream.publishLive(event.Event{RunID: d.ref.ID, Time: d.e.now(), Step: step, Type: event.CheckpointInfo,
+			Data: &event.Checkpoint{Kind: "rate_limited", Prompt: "The next model call waits: " + e.Error() + "."}})
+	}
 }
 
 // settle counts what the call used in the place of what was held for it.

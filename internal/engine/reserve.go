@@ -52,7 +52,7 @@ const reserveTries = 16
 func (d *driver) reserve(eff run.Reserve) func() {
 	ask, given := d.ask(eff.Index, eff.Closing)
 	r := &reservation{d: d, eff: eff, m: ask.m, ask: ask, pots: d.state.Settings.Pots, measured: d.measured, overspent: d.overspent,
-		defaulted: given.Thinking == "" && ask.parts.Options.Thinking != "", fence: d.row.Epoch}
+		defaulted: given.Thinking == "" && ask.parts.Options.Thinking != "", fence: d.row.Epoch, pace: d.pace()}
 	if d.e.hooked() {
 		r.measured = measured{} // what a reply told does not hold for another request
 	}
@@ -93,6 +93,7 @@ type reservation struct {
 	// defaulted: nobody asked the model to think.
 	defaulted bool
 	fence     int64
+	pace      *pace
 
 	input, reply int64 // bounds
 	keeps        bool  // a call that closes the answer may have to follow
@@ -110,6 +111,9 @@ func (r *reservation) make(ctx context.Context) (run.Input, error) {
 			}
 		}
 		return in, nil
+	}
+	if r.pace.room(ctx, r.eff.Step); ctx.Err() != nil {
+		return r.ending(), nil
 	}
 	var err error
 	if r.req, err = r.ask.request(ctx, nil); err == nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"agentd/event"
 	"agentd/internal/rate"
 	"agentd/internal/run"
 	"agentd/internal/store"
@@ -222,6 +223,81 @@ func TestAPoisonBehindOtherEndsDoesNotBrickTheSession(t *testing.T) {
 			if !strings.Contains(h.transcript(session), "hello") {
 				t.Error("too much is gone")
 			}
+		})
+	}
+}
+
+// A subagent's answer is a result like any other: one that is too large for the model
+// becomes an artifact in which it can read on.
+func TestALongAnswerOfASubagentBecomesAnArtifact(t *testing.T) {
+	book := strings.Repeat("a long story, ", 5000)
+	var read *model.Request
+	h := family(t, func(context.Context, int, *model.Request) (*message.Message, error) { return say(book) })
+	inner := h.agents["test"].Models[0].Provider
+	h.agents["test"].Models[0].Provider = providerFunc(func(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (*message.Message, error) {
+		read = req
+		return inner.Generate(ctx, req, emit)
+	})
+	r := h.ends(h.run("go"), "completed")
+	for i := range read.Messages {
+		if m := &read.Messages[i]; m.ToolCallID == "k" && (!strings.HasPrefix(m.Text(), persisted) || len(m.Text()) > 4000 || !strings.Contains(m.Text(), ReadArtifact)) {
+			t.Errorf("the model reads %d bytes: %.200s", len(m.Text()), m.Text())
+		}
+	}
+	all, err := h.engine.Artifacts(t.Context(), ref(r.SessionID))
+	if err != nil || len(all) != 1 || all[0].Bytes < int64(len(book)) || all[0].ToolCallID != "k" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if _, _, data, err := h.engine.Artifact(t.Context(), ref(all[0].ID)); err != nil || string(data) != book {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+// A call that waits for rate_limits reserves nothing yet of a budget that it shares with
+// others. It can be cancelled there.
+func TestWhoWaitsForALimitReservesNothing(t *testing.T) {
+	long := toolFunc{tool.Spec{Name: "long", Effect: tool.Read}, func(context.Context, tool.Call) (tool.Result, error) {
+		return tool.TextResult(strings.Repeat("x", 3000)), nil
+	}}
+	for _, status := range []string{"completed", "cancelled"} {
+		t.Run(status, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHarness(t, func(_ context.Context, step int, _ *model.Request) (*message.Message, error) {
+					if step == 0 {
+						return say("", call("a", "long", `{}`))
+					}
+					return say("Yes.")
+				}, long)
+				costly(h, "test", Caps{})
+				h.agents["test"].Rates = RateLimits{PerUser: rate.Limit{Tokens: 12}}
+				h.engine.cfg.Budgets.TenantDay = Caps{MaxTokens: 100_000}
+				r := h.run("go")
+				told := 0
+				for ev, err := range h.engine.Watch(t.Context(), ref(r.ID), 0) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if ev.Type != event.CheckpointInfo {
+						continue
+					}
+					told++
+					// What the step before kept back for closing the answer.
+					if p := h.pot(store.PotDay, day(h.engine.now())); p.Held.Tokens > 2600 {
+						t.Errorf("it waits and holds %+v", p.Held)
+					}
+					if status == "cancelled" {
+						h.cancel(r)
+					}
+				}
+				if r = h.ends(r, status); told != 1 {
+					t.Errorf("told %d times", told)
+				}
+				if p := h.pot(store.PotDay, day(h.engine.now())); p.Held != (store.Amounts{}) || p.Settled.Tokens > 30 {
+					t.Errorf("the pot has %+v", p)
+				}
+				h.engine.Close()
+				h.store.Close()
+			})
 		})
 	}
 }
