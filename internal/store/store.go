@@ -11,6 +11,10 @@ var (
 	ErrFenced      = errors.New("another driver has taken over the run")
 	ErrSessionBusy = errors.New("the session has another active run")
 	ErrConflict    = errors.New("the row is no longer in the expected state")
+	// ErrUnknown is the error of a Commit that nobody knows the outcome of: the way to
+	// the store was lost in the middle of it and did not come back in time. The same
+	// *Tx may be committed again: if it happened, that changes nothing and returns nil.
+	ErrUnknown = errors.New("nobody knows whether the change was made")
 	// ErrTooNew is returned at open for a schema of a later version.
 	ErrTooNew = errors.New("the store was written by a newer version of agentd")
 )
@@ -34,7 +38,7 @@ func (e *ExistsError) Error() string {
 // Store is everything durable. Implementations are safe for concurrent use.
 type Store interface {
 	// Commit applies tx atomically and durably. The order of calls from one
-	// goroutine is kept. If ctx ends first the outcome is unknown.
+	// goroutine is kept. If ctx ends first, and after ErrUnknown, the outcome is unknown.
 	Commit(ctx context.Context, tx *Tx) error
 	RunReader
 	SessionReader
