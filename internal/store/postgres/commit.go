@@ -151,6 +151,7 @@ func (s *Store) attempt(ctx context.Context, c *change) (outcome, error) {
 	// Who gave up in the middle would not know what happened.
 	ctx, done = context.WithTimeout(context.WithoutCancel(ctx), s.opts.StatementTimeout+10*time.Second)
 	defer done()
+	s.sent.Add(1)
 	results := conn.SendBatch(ctx, &b.Batch)
 	at := 0
 	for ; at < len(b.unique) && err == nil; at++ {
@@ -166,6 +167,7 @@ func (s *Store) attempt(ctx context.Context, c *change) (outcome, error) {
 		return made, nil
 	case !settled(err):
 		if passing(err) {
+			s.lost.Add(1)
 			return lost, err
 		}
 		return refuse, err
@@ -181,6 +183,7 @@ func (s *Store) why(ctx context.Context, c *change, unique func(context.Context)
 	case e.Code == stateLook:
 		return s.look(ctx, c)
 	case e.Code == codeUnique && e.ConstraintName == "commits_pkey":
+		s.found.Add(1)
 		return made, nil
 	case e.Code == codeUnique && unique != nil:
 		if err := unique(ctx); err != nil {
@@ -217,6 +220,7 @@ func (s *Store) look(ctx context.Context, c *change) (outcome, error) {
 	case !ok:
 		return refuse, form.Refuse(store.ErrNotFound, "run %s", c.fenced)
 	case id == c.id:
+		s.found.Add(1)
 		return made, nil
 	case epoch != fence:
 		return refuse, form.Refuse(store.ErrFenced, "run %s has epoch %d and not %d", c.fenced, epoch, fence)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"agentd/fault"
@@ -107,10 +106,8 @@ func passing(err error) bool {
 		return false
 	}
 	// What is left is the connection: refused, reset, silent. pgx has no type for most
-	// of it. Not the connection are a caller that gave up, and a statement that could
-	// not be made.
-	var made pgx.ErrPreprocessingBatch
-	return !errors.Is(err, context.Canceled) && !errors.As(err, &made) && (!errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err))
+	// of it. Not the connection is a caller that gave up.
+	return !errors.Is(err, context.Canceled) && (!errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err))
 }
 
 // openError makes an error of Open one that says what to do.

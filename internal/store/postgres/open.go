@@ -72,6 +72,9 @@ type Store struct {
 
 	randMu  sync.Mutex
 	marks   atomic.Int64 // changes whose names are in the table commits
+	sent    atomic.Int64
+	lost    atomic.Int64
+	found   atomic.Int64
 	closed  atomic.Bool
 	closing chan struct{}
 	active  sync.WaitGroup
@@ -140,21 +143,34 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context) error {
-	if s.opts.ReadOnly {
-		if err := s.target.checkVersion(ctx); err != nil {
-			return err
-		}
-	} else {
-		// The place first: whoever keeps others out also keeps their migrations out.
-		var err error
-		if s.presence, err = s.target.enter(ctx, s.opts.Exclusive, s.opts.RetryFor); err != nil {
-			return err
-		}
-		if err := s.target.migrate(ctx); err != nil {
-			return err
+	retry := s.retrying(ctx)
+	// A server that is starting is waited for; one that is not there is told of at once.
+	waiting := func(f func() error) (err error) {
+		for {
+			if err = f(); err == nil || pgError(err) == nil || !passing(err) {
+				return err
+			}
+			if err = retry.pause(err); err != nil {
+				return err
+			}
 		}
 	}
 	var err error
+	if s.opts.ReadOnly {
+		err = waiting(func() error { return s.target.checkVersion(ctx) })
+	} else {
+		// The place first: whoever keeps others out also keeps their migrations out.
+		err = waiting(func() (err error) {
+			s.presence, err = s.target.enter(ctx, s.opts.Exclusive)
+			return err
+		})
+		if err == nil {
+			err = waiting(func() error { return s.target.migrate(ctx) })
+		}
+	}
+	if err != nil {
+		return err
+	}
 	s.pool, err = pgxpool.NewWithConfig(ctx, s.target.pool.Copy())
 	return err
 }
@@ -192,6 +208,18 @@ func (s *Store) begin() error {
 
 // Name is the database for people: the URL without its password.
 func (s *Store) Name() string { return s.target.name }
+
+// Stats counts since Open.
+type Stats struct {
+	// Sent is how often a change was sent, Lost how often no answer came, and Found how
+	// many changes turned out to have been made although no answer came.
+	Sent, Lost, Found int64
+}
+
+// Stats returns the counts so far.
+func (s *Store) Stats() Stats {
+	return Stats{Sent: s.sent.Load(), Lost: s.lost.Load(), Found: s.found.Load()}
+}
 
 // commitID names a change.
 type commitID [16]byte

@@ -29,22 +29,11 @@ type presence struct {
 // presencePause is how long to wait before a lost session is made again.
 const presencePause = 200 * time.Millisecond
 
-// enter takes the place of this process. The server is waited for as long as patience
-// says, who has the store for himself is not.
-func (t *target) enter(ctx context.Context, exclusive bool, patience time.Duration) (*presence, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+// enter takes the place of this process.
+func (t *target) enter(ctx context.Context, exclusive bool) (*presence, error) {
 	c, err := t.take(ctx, exclusive)
-	for err != nil {
-		if pg := pgError(err); pg == nil || !passing(err) || ctx.Err() != nil {
-			return nil, err // a server that does not answer is told of at once; one that is starting is waited for
-		}
-		select {
-		case <-time.After(presencePause):
-		case <-ctx.Done():
-			return nil, err
-		}
-		c, err = t.take(ctx, exclusive)
+	if err != nil {
+		return nil, err
 	}
 	p := &presence{t: t, exclusive: exclusive, done: make(chan struct{})}
 	live, stop := context.WithCancel(context.Background())
