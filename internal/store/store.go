@@ -15,6 +15,9 @@ var (
 	// the store was lost in the middle of it and did not come back in time. The same
 	// *Tx may be committed again: if it happened, that changes nothing and returns nil.
 	ErrUnknown = errors.New("nobody knows whether the change was made")
+	// ErrAway is the error of a store that can not be reached for now, by a Commit that
+	// did not happen or a read.
+	ErrAway = errors.New("the store can not be reached")
 	// ErrTooNew is returned at open for a schema of a later version.
 	ErrTooNew = errors.New("the store was written by a newer version of agentd")
 )

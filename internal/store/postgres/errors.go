@@ -147,6 +147,9 @@ func (t *target) wrap(op string, err error) error {
 		text = t.scrub(fmt.Sprintf("%s (SQLSTATE %s)", pg.Message, pg.Code))
 	}
 	e.Err = fmt.Errorf("%s: %w", t.name, &hidden{text, err})
+	if passing(err) {
+		e.Err = fmt.Errorf("%w: %w", store.ErrAway, e.Err)
+	}
 	return e
 }
 
