@@ -41,4 +41,6 @@ func LocationName(location string) string {
 }
 
 // HasPassword is whether a location has a password in it.
-func HasPassword(location string) bool { return postgres.Is(location) && postgres.HasPassword(location) }
+func HasPassword(location string) bool {
+	return postgres.Is(location) && postgres.HasPassword(location)
+}
