@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"agentd/internal/run"
 	"agentd/internal/store"
 	"agentd/internal/store/postgres"
 	"agentd/internal/store/postgres/pgtest"
@@ -139,7 +140,7 @@ func onPostgres(t *testing.T, url string, calls *counter) *harness {
 
 // The crash at every commit, on PostgreSQL.
 func TestCrashAtEveryCommitOnPostgres(t *testing.T) {
-	c := pgtest.Start(t)
+	c := pgtest.Start(t, "fsync = off") // it is the engine that crashes
 	plain := onPostgres(t, c.NewURL(), &counter{})
 	cs := &crashStore{Store: plain.store, down: make(chan struct{})}
 	plain.engine.Close()
@@ -192,6 +193,72 @@ func TestRunsSurvivePostgres(t *testing.T) {
 	for key, n := range calls.n {
 		if strings.HasPrefix(key, "once ") && n != 24 {
 			t.Errorf("%s ran %d times in 24 runs", key, n)
+		}
+	}
+}
+
+// Two processes, as two engines with a store each, drive what is in one database at the
+// same time: the second takes up, while the first is at it, what is under way. One of
+// them has each run, and it ends as an uninterrupted one would; no once tool runs twice.
+func TestTwoEnginesOnPostgres(t *testing.T) {
+	c := pgtest.Start(t)
+	calls := &counter{}
+	url := c.NewURL()
+	a := onPostgres(t, url, calls)
+	// Without subagents: who waits for a run hears of it where it is driven.
+	script, tools := workload(calls)
+	a.agents["test"] = testAgent(t, func(ctx context.Context, step int, req *model.Request) (*message.Message, error) {
+		if step == 2 {
+			return say("finished")
+		}
+		return script(ctx, step, req)
+	}, tools...)
+	a.restart()
+	want := a.transcript(a.wait(a.run("go")).SessionID)
+	calls.mu.Lock()
+	clear(calls.n)
+	calls.mu.Unlock()
+	const rounds, each = 4, 6
+	for range rounds {
+		var runs []*Run
+		for range each {
+			runs = append(runs, a.run("go"))
+		}
+		b := onPostgres(t, url, calls)
+		b.agents["test"] = a.agents["test"]
+		b.restart()
+		for _, r := range runs {
+			ref, uncertain := Ref{store.DefaultTenant, r.ID}, false
+			for until := time.Now().Add(30 * time.Second); ; {
+				got, err := b.engine.Get(t.Context(), ref)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if run.Status(got.Status).Ended() {
+					r = got
+					break
+				}
+				for _, i := range got.Interrupts {
+					uncertain = true
+					_, _ = b.engine.Answer(t.Context(), AnswerRequest{Interrupt: i.ID, Decision: "done"}) // or in the next round
+				}
+				if time.Now().After(until) {
+					t.Fatalf("it did not end: %+v", got)
+				}
+				<-time.After(5 * time.Millisecond)
+			}
+			if got := b.transcript(r.SessionID); r.Status != "completed" || !uncertain && got != want {
+				t.Errorf("%s %+v:\n%s\nwant\n%s", r.Status, r.Error, got, want)
+			}
+		}
+		a.engine.Close()
+		a = b
+	}
+	calls.mu.Lock()
+	defer calls.mu.Unlock()
+	for key, n := range calls.n {
+		if strings.HasPrefix(key, "once ") && n > rounds*each {
+			t.Errorf("%s ran %d times in %d runs", key, n, rounds*each)
 		}
 	}
 }

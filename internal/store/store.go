@@ -60,6 +60,10 @@ type Store interface {
 // RunReader reads runs.
 type RunReader interface {
 	Run(ctx context.Context, tenant, id string) (*Run, error)
+	// Load is Run for who is about to drive the run. If the run is changed by another
+	// process before this store's next Tx that raises its epoch, that Tx is refused
+	// with ErrFenced: what was read is no longer what is there.
+	Load(ctx context.Context, tenant, id string) (*Run, error)
 	// Runs lists runs, newest first, without State and Spec. The cursor is
 	// "" at the end.
 	Runs(ctx context.Context, tenant string, f RunFilter) (runs []*Run, cursor string, err error)

@@ -22,7 +22,10 @@ type change struct {
 	// expects is the name that the run's row must have: that of the change before. A
 	// server that is slow to notice that a connection is gone may still make what was
 	// sent over it, after it was sent again and others followed.
-	expects  commitID
+	expects commitID
+	// strict is whether another name means that the run is another's: it claims what
+	// was read before.
+	strict   bool
 	journals []form.Journal
 	models   []int64 // of tx.Usage
 }
@@ -62,6 +65,11 @@ func (s *Store) Commit(ctx context.Context, tx *store.Tx) error {
 		c.fenced = tx.Runs[0].ID
 		s.mu.Lock()
 		c.expects = s.last[runName{c.tenant, c.fenced}]
+		if tx.Runs[0].Epoch > tx.Fences[0].Epoch {
+			if read, ok := s.loaded[runName{c.tenant, c.fenced}]; ok {
+				c.expects, c.strict = read, true
+			}
+		}
 		s.mu.Unlock()
 	}
 	// A Tx whose outcome nobody knew keeps its name.
@@ -84,6 +92,9 @@ func (s *Store) settle(ctx context.Context, c *change, retry *retrying, unknown 
 			if c.fenced != "" {
 				s.mu.Lock()
 				remember(s.last, runName{c.tenant, c.fenced}, c.id)
+				if c.strict {
+					delete(s.loaded, runName{c.tenant, c.fenced})
+				}
 				s.mu.Unlock()
 			}
 			return nil
@@ -224,6 +235,8 @@ func (s *Store) look(ctx context.Context, c *change) (outcome, error) {
 		return made, nil
 	case epoch != fence:
 		return refuse, form.Refuse(store.ErrFenced, "run %s has epoch %d and not %d", c.fenced, epoch, fence)
+	case c.strict:
+		return refuse, form.Refuse(store.ErrFenced, "run %s was changed by another process since it was read", c.fenced)
 	}
 	c.expects = id
 	return again, nil

@@ -97,6 +97,52 @@ func TestTwoStores(t *testing.T) {
 	}
 }
 
+// Who takes over a run that another process still drives gets it as it is, or not at all.
+func TestTakeover(t *testing.T) {
+	c := pgtest.Start(t)
+	url := c.NewURL()
+	a, b := openTest(t, url, nil), openTest(t, url, nil)
+	w := &workload{}
+	if err := w.start(t.Context(), a, "r"); err != nil {
+		t.Fatal(err)
+	}
+	load := func(s *Store) *store.Run {
+		t.Helper()
+		r, err := s.Load(t.Context(), tenant, "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	claim := func(s *Store, r *store.Run) error {
+		u := r.RunUpdate
+		u.Epoch++
+		return w.commit(t.Context(), s, &store.Tx{Fences: []store.Fence{{RunID: "r", Epoch: r.Epoch}}, Runs: []store.RunChange{{ID: "r", RunUpdate: u}}})
+	}
+	read := load(b)
+	if err := w.step(t.Context(), a, "r", 1); err != nil { // acknowledged, and not in what b has read
+		t.Fatal(err)
+	}
+	if _, err := b.Run(t.Context(), tenant, "r"); err != nil { // somebody looks, which changes nothing
+		t.Fatal(err)
+	}
+	if err := claim(b, read); !errors.Is(err, store.ErrFenced) {
+		t.Fatalf("a claim of what was changed meanwhile: %v", err)
+	}
+	if err := w.step(t.Context(), a, "r", 2); err != nil {
+		t.Errorf("the one that drives: %v", err)
+	}
+	if err := claim(b, load(b)); err != nil {
+		t.Errorf("a claim of what is there: %v", err)
+	}
+	if err := w.step(t.Context(), a, "r", 3); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("the one that drove: %v", err)
+	}
+	if r := load(a); r.Seq != 2 || string(r.State) != "state 2" || r.Epoch != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A session that is deleted while others write to it takes everything with it, or
 // stays.
 func TestDropRaces(t *testing.T) {

@@ -69,6 +69,9 @@ type Store struct {
 	models  map[modelName]int64
 	// last has, by run, the name of the last change that this store knows of.
 	last map[runName]commitID
+	// loaded has, by run, the name of the last change of what somebody has read to
+	// drive it, until he has claimed it.
+	loaded map[runName]commitID
 
 	randMu  sync.Mutex
 	marks   atomic.Int64 // changes whose names are in the table commits
@@ -91,6 +94,9 @@ type runName struct {
 
 // maxRemembered bounds each map; a full one starts again.
 const maxRemembered = 4096
+
+// maxLoaded bounds the runs that were read and not yet claimed.
+const maxLoaded = 1 << 16
 
 func remember[K comparable, V any](m map[K]V, k K, v V) {
 	if len(m) >= maxRemembered {
@@ -121,7 +127,7 @@ func Is(location string) bool {
 // keeps this one out, Unsupported (and store.ErrTooNew) if a newer agentd wrote it.
 func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 	s := &Store{codec: form.NewCodec(), closing: make(chan struct{}),
-		tenants: map[string]int64{}, models: map[modelName]int64{}, last: map[runName]commitID{}}
+		tenants: map[string]int64{}, models: map[modelName]int64{}, last: map[runName]commitID{}, loaded: map[runName]commitID{}}
 	if opts != nil {
 		s.opts = *opts
 	}

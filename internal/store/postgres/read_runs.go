@@ -26,10 +26,29 @@ func runOf(r row) *store.Run {
 
 // Run implements store.RunReader.
 func (s *Store) Run(ctx context.Context, tenant, id string) (*store.Run, error) {
+	return s.run(ctx, tenant, id, func(int64, commitID) {})
+}
+
+// Load implements store.RunReader: it notes the last change of what it read.
+func (s *Store) Load(ctx context.Context, tenant, id string) (*store.Run, error) {
+	return s.run(ctx, tenant, id, func(tenant int64, last commitID) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.loaded) >= maxLoaded {
+			clear(s.loaded)
+		}
+		s.loaded[runName{tenant, id}] = last
+	})
+}
+
+func (s *Store) run(ctx context.Context, tenant, id string, note func(tenant int64, last commitID)) (*store.Run, error) {
 	var out *store.Run
 	var state, spec []byte
-	ok, err := s.one(ctx, runColumns+", r.state, p.spec"+runTables+" AND r.id = $2", func(r row) {
+	ok, err := s.one(ctx, runColumns+", r.state, p.spec, r.tenant, uuid_send(r.commit_id)"+runTables+" AND r.id = $2", func(r row) {
 		out, state, spec = runOf(r), r.Blob(23), r.Blob(24)
+		var last commitID
+		copy(last[:], r.Blob(26))
+		note(r.Int(25), last)
 	}, tenant, id)
 	if err == nil && !ok {
 		err = form.Refuse(store.ErrNotFound, "run %s", id)

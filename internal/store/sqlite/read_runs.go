@@ -49,6 +49,11 @@ func (s *Store) Run(ctx context.Context, tenant, id string) (*store.Run, error) 
 	return out, nil
 }
 
+// Load implements store.RunReader. No other process writes.
+func (s *Store) Load(ctx context.Context, tenant, id string) (*store.Run, error) {
+	return s.Run(ctx, tenant, id)
+}
+
 func (s *Store) unpacked(v []byte) ([]byte, error) {
 	if v == nil {
 		return nil, nil
