@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -99,6 +100,11 @@ func (s *Store) settle(ctx context.Context, c *change, retry *retrying, unknown 
 			}
 			return nil
 		case refuse:
+			var said *fault.Error
+			if unknown && !errors.As(err, &said) {
+				// The server takes nothing any more, so it can not be asked either.
+				return s.gaveUp(ctx, c, unknown, err)
+			}
 			c.tx.Attempt = nil
 			return s.target.wrap("postgres.Commit", err)
 		case lost:
@@ -153,7 +159,7 @@ func (s *Store) attempt(ctx context.Context, c *change) (outcome, error) {
 	conn, err := s.pool.Acquire(acquire)
 	done()
 	if err != nil {
-		if passing(err) || ctx.Err() != nil {
+		if passing(err) || ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) { // all connections are busy
 			return notMade, err
 		}
 		return refuse, err

@@ -40,6 +40,7 @@ const (
 	codeStalePlan     = "0A000"
 	codeNoStatement   = "26000"
 	codeDiskFull      = "53100"
+	codeReadOnly      = "25006" // a standby that is not promoted yet
 )
 
 func pgError(err error) *pgconn.PgError {
@@ -91,7 +92,7 @@ func settled(err error) bool {
 func passing(err error) bool {
 	if e := pgError(err); e != nil {
 		switch e.Code {
-		case codeSerialization, codeDeadlock, codeCancelled, codeStalePlan, codeNoStatement, codeDiskFull:
+		case codeSerialization, codeDeadlock, codeCancelled, codeStalePlan, codeNoStatement, codeDiskFull, codeReadOnly:
 			return true
 		}
 		// Connection exceptions, insufficient resources, and what an operator did.
