@@ -89,7 +89,7 @@ func (s *Store) settle(ctx context.Context, c *change, retry *retrying, unknown 
 		o, err := s.attempt(ctx, c)
 		switch o {
 		case made:
-			c.tx.Attempt = nil
+			c.known()
 			if c.fenced != "" {
 				s.mu.Lock()
 				remember(s.last, runName{c.tenant, c.fenced}, c.id)
@@ -105,7 +105,7 @@ func (s *Store) settle(ctx context.Context, c *change, retry *retrying, unknown 
 				// The server takes nothing any more, so it can not be asked either.
 				return s.gaveUp(ctx, c, unknown, err)
 			}
-			c.tx.Attempt = nil
+			c.known()
 			return s.target.wrap("postgres.Commit", err)
 		case lost:
 			unknown = true
@@ -120,6 +120,13 @@ func (s *Store) settle(ctx context.Context, c *change, retry *retrying, unknown 
 		if err != nil {
 			return s.gaveUp(ctx, c, unknown, err)
 		}
+	}
+}
+
+// known forgets the name under which a Tx might have been committed.
+func (c *change) known() {
+	if c.tx.Attempt != nil {
+		c.tx.Attempt = nil
 	}
 }
 

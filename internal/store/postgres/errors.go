@@ -35,8 +35,6 @@ const (
 	codeCancelled     = "57014" // by statement_timeout, or by somebody
 	codeNoDatabase    = "3D000"
 	codeNoPrivilege   = "42501"
-	codeNoTable       = "42P01"
-	codeNoSchema      = "3F000"
 	codeStalePlan     = "0A000"
 	codeNoStatement   = "26000"
 	codeDiskFull      = "53100"
