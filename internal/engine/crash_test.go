@@ -113,11 +113,17 @@ func crashOnce(t *testing.T, at int, after bool, want string, prepare ...func(*h
 	for _, f := range prepare {
 		f(h)
 	}
+	return h, crashRun(t, h, cs, calls, want)
+}
+
+// crashRun is one run on a harness whose store fails at a commit.
+func crashRun(t *testing.T, h *harness, cs *crashStore, calls *counter, want string) *Run {
+	t.Helper()
 	ctx := context.Background()
 	r, err := h.engine.Start(ctx, StartRequest{Input: []message.Block{message.Text("go")}})
 	if err != nil {
-		if at == 1 {
-			return h, nil // it was never acknowledged
+		if cs.at == 1 {
+			return nil // it was never acknowledged
 		}
 		t.Fatal(err)
 	}
@@ -163,7 +169,7 @@ func crashOnce(t *testing.T, at int, after bool, want string, prepare ...func(*h
 			t.Fatalf("event %d came again", ev.Seq)
 		}
 	}
-	return h, r
+	return r
 }
 
 // answerUncertain marks every uncertain call as done until the run ends, and
