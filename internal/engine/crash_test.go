@@ -122,8 +122,22 @@ func crashRun(t *testing.T, h *harness, cs *crashStore, calls *counter, want str
 	ctx := context.Background()
 	r, err := h.engine.Start(ctx, StartRequest{Input: []message.Block{message.Text("go")}})
 	if err != nil {
-		if cs.at == 1 {
-			return nil // it was never acknowledged
+		if cs.at == 1 { // it was never acknowledged; if it is there it is driven all the same
+			h.engine.Close()
+			cs.mu.Lock()
+			cs.at = 0
+			cs.mu.Unlock()
+			h.restart()
+			left, err := h.store.Unfinished(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range left {
+				if r := h.wait(&Run{ID: l.ID}); r.Status != "completed" {
+					t.Errorf("it ended %s: %+v", r.Status, r.Error)
+				}
+			}
+			return nil
 		}
 		t.Fatal(err)
 	}

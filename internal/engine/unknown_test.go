@@ -141,7 +141,8 @@ func onPostgres(t *testing.T, url string, calls *counter) *harness {
 // The crash at every commit, on PostgreSQL.
 func TestCrashAtEveryCommitOnPostgres(t *testing.T) {
 	c := pgtest.Start(t, "fsync = off") // it is the engine that crashes
-	plain := onPostgres(t, c.NewURL(), &counter{})
+	url := c.NewURL()                   // one for all: most of the time would be the making of tables
+	plain := onPostgres(t, url, &counter{})
 	cs := &crashStore{Store: plain.store, down: make(chan struct{})}
 	plain.engine.Close()
 	plain.store = cs
@@ -155,7 +156,7 @@ func TestCrashAtEveryCommitOnPostgres(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("commit %d after=%v", at, after), func(t *testing.T) {
 				calls := &counter{}
-				h := onPostgres(t, c.NewURL(), calls)
+				h := onPostgres(t, url, calls)
 				h.engine.Close()
 				cs := &crashStore{Store: h.store, at: at, after: after, down: make(chan struct{})}
 				h.store = cs
