@@ -13,6 +13,10 @@ import (
 const (
 	sessionKey = `coalesce((SELECT key FROM sessions WHERE tenant = $1 AND id = $2 FOR KEY SHARE), agentd_refuse('AG404', 'session ' || $2))`
 	runKey     = `coalesce((SELECT key FROM runs WHERE tenant = $1 AND id = $2), agentd_refuse('AG404', 'run ' || $2))`
+	// sessionIs and runIs are these keys for conditions, NULL if there is no such row: a
+	// condition that might refuse would be asked of every row of the table.
+	sessionIs = `(SELECT key FROM sessions WHERE tenant = $1 AND id = $2)`
+	runIs     = `(SELECT key FROM runs WHERE tenant = $1 AND id = $2)`
 	// lockRun lets one change at a time write to a run.
 	lockRun = `SELECT coalesce((SELECT key FROM runs WHERE tenant = $1 AND id = $2 FOR NO KEY UPDATE), agentd_refuse('AG404', 'run ' || $2))`
 )

@@ -113,16 +113,16 @@ func (s *Store) settlement(b *batch, c *change, x *store.Settlement) {
 				CASE WHEN call IS NULL OR $3 = 'free' THEN 0 WHEN $3 = 'used' THEN $5::bigint ELSE greatest(tokens, $5) END AS used_tokens,
 				CASE WHEN call IS NULL THEN 0 ELSE money END + CASE WHEN $6 THEN keep_money ELSE 0 END AS free_money,
 				CASE WHEN call IS NULL THEN 0 ELSE tokens END + CASE WHEN $6 THEN keep_tokens ELSE 0 END AS free_tokens
-			FROM holds WHERE run = `+runKey+` AND (call IS NOT NULL OR $6)) h WHERE p.key = h.pot`,
+			FROM holds WHERE run = `+runIs+` AND (call IS NOT NULL OR $6)) h WHERE p.key = h.pot`,
 		c.tenant, x.RunID, x.How, x.Used.Money, x.Used.Tokens, x.Last, x.Time)
 	if x.How != store.SettledFree && x.Used != (store.Amounts{}) {
 		// If nothing was held for it, which should not be, what was used counts all the same.
 		addToPots(b, c, x.Pots, store.Pot{Settled: x.Used, Updated: x.Time}, x.RunID)
 	}
 	if x.Last {
-		b.add("DELETE FROM holds WHERE run = "+runKey, c.tenant, x.RunID)
+		b.add("DELETE FROM holds WHERE run = "+runIs, c.tenant, x.RunID)
 	} else {
-		b.add("UPDATE holds SET call = NULL, money = 0, tokens = 0 WHERE run = "+runKey+" AND call IS NOT NULL", c.tenant, x.RunID)
+		b.add("UPDATE holds SET call = NULL, money = 0, tokens = 0 WHERE run = "+runIs+" AND call IS NOT NULL", c.tenant, x.RunID)
 	}
 }
 

@@ -12,7 +12,7 @@ func (s *Store) rules(b *batch, c *change) {
 			c.tenant, r.SessionID, r.ID, bytes(r.Tool), []byte(r.Pattern), raw(r.Text), text(r.Interrupt), raw(r.By), r.Created)
 	}
 	for _, r := range c.tx.DropRules {
-		b.add(`WITH d AS (DELETE FROM session_rules WHERE session = `+sessionKey+` AND id = $3 RETURNING 1)
+		b.add(`WITH d AS (DELETE FROM session_rules WHERE session = `+sessionIs+` AND id = $3 RETURNING 1)
 			SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM d) THEN agentd_refuse('AG404', 'rule ' || $3 || ' of session ' || $2) END`, c.tenant, r.SessionID, r.ID)
 	}
 }
@@ -27,8 +27,9 @@ func (s *Store) proposals(b *batch, c *change) {
 	for _, p := range c.tx.Proposals {
 		// A proposal's id begins with its run's.
 		run, _, _ := strings.Cut(p.ID, ".p")
-		b.add(`WITH u AS (UPDATE proposals SET status = $4, result = $5, "real" = $6, by = $7, decided = $8 WHERE run = `+runKey+` AND id = $3 AND status = $9 RETURNING 1)
-			SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM u) THEN agentd_refuse('AG409', 'proposal ' || $3 || ' is no longer ' || $9) END`,
+		b.add(`WITH u AS (UPDATE proposals SET status = $4, result = $5, "real" = $6, by = $7, decided = $8 WHERE run = `+runIs+` AND id = $3 AND status = $9 RETURNING 1)
+			SELECT CASE WHEN EXISTS (SELECT 1 FROM u) THEN NULL WHEN `+runIs+` IS NULL THEN agentd_refuse('AG404', 'run ' || $2)
+				ELSE agentd_refuse('AG409', 'proposal ' || $3 || ' is no longer ' || $9) END`,
 			c.tenant, run, p.ID, p.Status, raw(p.Result), blob(p.Real), raw(p.By), p.Decided, p.From)
 	}
 }
@@ -63,7 +64,7 @@ func (s *Store) blobs(b *batch, c *change) {
 // pots and its blobs are locked first; what others wrote before that is seen by what follows.
 func (s *Store) dropSession(b *batch, c *change, id string) {
 	const (
-		session = "(SELECT key FROM sessions WHERE tenant = $1 AND id = $2)"
+		session = sessionIs
 		runs    = "(SELECT key FROM runs WHERE session = " + session + ")"
 		ownPots = "tenant = $1 AND (kind = 'run' AND id IN (SELECT id FROM runs WHERE session = " + session + ") OR kind = 'session' AND id = $2)"
 	)

@@ -95,7 +95,7 @@ func (s *Store) inputs(b *batch, c *change) {
 	}
 	for _, in := range c.tx.DropInputs {
 		// If somebody has taken it already, to go on would take it twice.
-		b.add(`WITH d AS (DELETE FROM inputs WHERE run = `+runKey+` AND id = $3 RETURNING 1)
+		b.add(`WITH d AS (DELETE FROM inputs WHERE run = `+runIs+` AND id = $3 RETURNING 1)
 			SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM d) THEN agentd_refuse('AG404', 'input ' || $3 || ' of run ' || $2) END`, c.tenant, in.RunID, in.ID)
 	}
 }

@@ -12,13 +12,13 @@ import (
 func (s *Store) artifacts(b *batch, c *change) {
 	for _, x := range c.tx.ExpireArtifacts {
 		hash, _ := hex.DecodeString(x.ID) // form.Check has looked
-		b.add(`WITH u AS (UPDATE artifacts SET expired = $4, why = $5 WHERE session = `+sessionKey+` AND hash = $3 AND expired = 0 RETURNING 1)
+		b.add(`WITH u AS (UPDATE artifacts SET expired = $4, why = $5 WHERE session = `+sessionIs+` AND hash = $3 AND expired = 0 RETURNING 1)
 			SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM u) THEN agentd_refuse('AG404', 'artifact ' || encode($3, 'hex') || ' of session ' || $2) END`,
 			c.tenant, x.SessionID, hash, max(x.At, 1), raw(x.Why))
 		// Whoever begins to use it meanwhile waits, and finds it or makes it anew.
 		b.add("SELECT key FROM blobs WHERE tenant = $1 AND hash = $2 FOR UPDATE", c.tenant, hash)
 		// A use by another session, or one from before uses were noted, keeps it.
-		b.add(`WITH d AS (DELETE FROM blob_uses WHERE session = `+sessionKey+` AND blob = (SELECT key FROM blobs WHERE tenant = $1 AND hash = $3) RETURNING session, blob)
+		b.add(`WITH d AS (DELETE FROM blob_uses WHERE session = `+sessionIs+` AND blob = (SELECT key FROM blobs WHERE tenant = $1 AND hash = $3) RETURNING session, blob)
 			DELETE FROM blobs USING d WHERE blobs.key = d.blob AND NOT EXISTS (SELECT 1 FROM blob_uses u WHERE u.blob = d.blob AND u.session <> d.session)`,
 			c.tenant, x.SessionID, hash)
 	}

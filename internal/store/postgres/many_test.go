@@ -332,27 +332,35 @@ func TestAnyBytes(t *testing.T) {
 	s := openTest(t, pgtest.Start(t).NewURL(), nil)
 	const odd = "a\x00b\xff\\x41"
 	ctx := t.Context()
-	run := &store.Run{ID: "r", SessionID: "s", Created: 1, ParentCall: odd, IdempotencyKey: odd, RunUpdate: store.RunUpdate{Status: "running", StopReason: odd}}
+	run := &store.Run{ID: "r", SessionID: "s", Created: 1, User: odd, ParentCall: odd, IdempotencyKey: odd, RunUpdate: store.RunUpdate{Status: "running", StopReason: odd}}
 	i := &store.Interrupt{ID: "i", RunID: "r", SessionID: "s", CallID: odd, Kind: "question", Prompt: odd,
 		InterruptAnswer: store.InterruptAnswer{Status: "open", Decision: odd, Reason: odd, AnsweredBy: odd}}
 	p := &store.Proposal{ID: "r.p1", RunID: "r", CallID: odd, Name: odd, Effect: "once", Key: odd, Temp: odd, Predicted: odd, Reason: odd,
 		ProposalUpdate: store.ProposalUpdate{Status: "proposed", Result: odd, By: odd}}
 	if err := s.Commit(ctx, &store.Tx{Tenant: tenant, NewSessions: []*store.Session{{ID: "s", Title: odd, IdempotencyKey: odd}}, NewRuns: []*store.Run{run},
-		NewInterrupts: []*store.Interrupt{i}, NewProposals: []*store.Proposal{p}, Usage: []*store.Usage{{Provider: odd, Model: odd}},
-		NewRules: []*store.Rule{{SessionID: "s", ID: "u", Tool: odd, Pattern: []byte("{}"), Text: odd, By: odd}}}); err != nil {
+		NewInterrupts: []*store.Interrupt{i}, NewProposals: []*store.Proposal{p}, Usage: []*store.Usage{{Provider: odd, Model: odd, User: odd}},
+		Blobs:      []*store.Blob{{ID: "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881", Data: []byte("x")}},
+		BlobUses:   []store.BlobUse{{SessionID: "s", BlobID: "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881", CallID: odd, Name: odd}},
+		Quarantine: []*store.Quarantine{{SessionID: "s", EntryID: "e", What: "text", Reason: odd}},
+		NewRules:   []*store.Rule{{SessionID: "s", ID: "u", Tool: odd, Pattern: []byte("{}"), Text: odd, By: odd}}}); err != nil {
 		t.Fatal(err)
 	}
 	ses, err1 := s.Session(ctx, tenant, "s")
 	r, err2 := s.Run(ctx, tenant, "r")
 	gotI, err3 := s.Interrupt(ctx, tenant, "i")
 	ps, err4 := s.Proposals(ctx, tenant, "r")
-	us, err5 := s.Usage(ctx, tenant, store.UsageFilter{})
+	us, err5 := s.Usage(ctx, tenant, store.UsageFilter{User: odd})
 	rules, err6 := s.Rules(ctx, tenant, "s")
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
+	arts, err7 := s.Artifacts(ctx, tenant, "s")
+	quar, err8 := s.Quarantined(ctx, tenant, "s")
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
 		t.Fatal(err)
 	}
+	if runs, _, err := s.Recent(ctx, tenant, store.RecentFilter{One: true, User: odd}); err != nil || runs != 1 {
+		t.Errorf("%d runs of the user, %v", runs, err)
+	}
 	if ses.Title != odd || r.ParentCall != odd || r.StopReason != odd || gotI.Prompt != odd || gotI.AnsweredBy != odd || !reflect.DeepEqual(ps[0], p) ||
-		us[0].Model != odd || rules[0].Tool != odd {
+		us[0].Model != odd || rules[0].Tool != odd || r.User != odd || arts[0].Name != odd || arts[0].CallID != odd || quar[0].Reason != odd {
 		t.Errorf("%+v %+v %+v %+v %+v %+v", ses, r, gotI, ps[0], us[0], rules[0])
 	}
 	if _, err := s.Run(ctx, tenant, odd); !errors.Is(err, store.ErrNotFound) {

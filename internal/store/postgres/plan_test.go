@@ -63,6 +63,16 @@ func TestReadsUseIndexes(t *testing.T) {
 		"INSERT INTO journal (run, last_seq, entries, body) SELECT 1 + g % 2000, g, 0, '' FROM generate_series(1, 40000) g",
 		`INSERT INTO interrupts (tenant, run, id, kind, created, expires, status, answered)
 			SELECT 1 + g % 5, 1 + g, 'i' || g, 'question', g, g % 50, CASE WHEN g % 500 = 0 THEN 'open' ELSE 'answered' END, 0 FROM generate_series(1, 20000) g`,
+		`INSERT INTO pots (tenant, kind, id, money, tokens, calls, failures, held_money, held_tokens, more_money, more_tokens, more_calls, more_failures, updated)
+			SELECT 1 + g % 5, 'run', 'x' || g, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM generate_series(1, 20000) g`,
+		"INSERT INTO inputs (run, id, kind, created) SELECT g, 'in' || g, 'steer', 1 FROM generate_series(2, 20000) g",
+		"INSERT INTO proposals (run, id, call_id, name, effect, idem_key, created, status, decided) SELECT g, 'x' || g || '.p1', '', '', 'once', '', 1, 'proposed', 0 FROM generate_series(2, 20000) g",
+		"INSERT INTO session_rules (session, id, tool, pattern, created) SELECT 1 + g % 2000, 'u' || g, '', '', g FROM generate_series(1, 20000) g",
+		"INSERT INTO blobs (tenant, hash, created) SELECT 1, int8send(g), 1 FROM generate_series(1, 20000) g",
+		"INSERT INTO blob_uses (session, blob) SELECT 1 + g % 2000, g FROM generate_series(1, 20000) g",
+		"INSERT INTO holds (run, pot, money, tokens, keep_money, keep_tokens) SELECT g, g, 0, 0, 0, 0 FROM generate_series(2, 20000) g",
+		"INSERT INTO artifacts (session, hash, size, created, expired) SELECT 1 + g % 2000, int8send(g), 1, g, 0 FROM generate_series(1, 20000) g",
+		"INSERT INTO quarantine (session, entry, what, created) SELECT 1 + g % 2000, 'e' || g, 'text', g FROM generate_series(1, 20000) g",
 		"ANALYZE",
 	} {
 		if _, err := s.pool.Exec(t.Context(), sql); err != nil {
@@ -76,7 +86,7 @@ func TestReadsUseIndexes(t *testing.T) {
 		_, _ = s.pool.Exec(ctx, "SELECT pg_stat_force_next_flush()")
 		s.pool.Reset()
 		m := map[string]int64{}
-		if err := query(ctx, s.pool, "SELECT relname::text, seq_scan FROM pg_stat_user_tables WHERE relname IN ('sessions', 'runs', 'entries', 'journal', 'interrupts')", func(r row) error {
+		if err := query(ctx, s.pool, "SELECT relname::text, seq_scan FROM pg_stat_user_tables WHERE relname IN ('sessions', 'runs', 'entries', 'journal', 'interrupts', 'pots', 'holds', 'artifacts', 'quarantine', 'inputs', 'proposals', 'session_rules', 'blobs', 'blob_uses')", func(r row) error {
 			m[r.Text(0)] = r.Int(1)
 			return nil
 		}); err != nil {
@@ -100,8 +110,33 @@ func TestReadsUseIndexes(t *testing.T) {
 		"Open ones":   func() error { _, _, err := s.Interrupts(ctx, "x3", store.InterruptFilter{Status: "open"}); return err },
 		"Of a run":    func() error { _, _, err := s.Interrupts(ctx, "x3", store.InterruptFilter{RunID: id}); return err },
 		"Expiring":    func() error { _, err := s.Expiring(ctx); return err },
-		"Expired":     func() error { _, err := s.Expired(ctx, 60_000, 10); return err },
-		"Family":      func() error { _, err := s.Family(ctx, "x3", id); return ignore(err) },
+		"Recent":      func() error { _, _, err := s.Recent(ctx, "x3", store.RecentFilter{Since: 1 << 50}); return err },
+		"Pots": func() error {
+			_, err := s.Pots(ctx, "x3", id, []store.PotRef{{Kind: "run", ID: "x7"}, {Kind: "run", ID: id}})
+			return err
+		},
+		"ListPots":  func() error { _, _, err := s.ListPots(ctx, "x3", store.PotFilter{Limit: 10}); return err },
+		"Artifacts": func() error { _, err := s.Artifacts(ctx, "x3", id); return ignore(err) },
+		"Uses":      func() error { _, err := s.ArtifactUses(ctx, "x3", "0000000000000007"); return ignore(err) },
+		"Overdue": func() error {
+			_, err := s.Overdue(ctx, store.Retention{Before: 9}, &store.SessionRef{Tenant: "x3", ID: "x503"}, 5)
+			return ignore(err)
+		},
+		"Quarantined": func() error { _, err := s.Quarantined(ctx, "x3", id); return ignore(err) },
+		"Reserve": func() error {
+			pots := []store.PotCap{{PotRef: store.PotRef{Kind: "run", ID: "x1000"}}, {PotRef: store.PotRef{Kind: "run", ID: "x1005"}}}
+			return s.Commit(ctx, &store.Tx{Tenant: tenant, Reserves: []store.Reservation{{RunID: "x1000", Key: "k", Pots: pots}},
+				Settles: []store.Settlement{{RunID: "x1000", How: store.SettledLost, Pots: []store.PotRef{pots[0].PotRef}}}})
+		},
+		"Change": func() error {
+			return s.Commit(ctx, &store.Tx{Tenant: tenant, DropInputs: []store.InputRef{{RunID: "x1000", ID: "in1000"}},
+				Proposals: []store.ProposalChange{{ID: "x1000.p1", From: "proposed", ProposalUpdate: store.ProposalUpdate{Status: "discarded"}}},
+				DropRules: []store.RuleRef{{SessionID: "x1000", ID: "u1000"}}, Events: []*store.Event{{RunID: "x1000", Seq: 1 << 40, Type: "x"}},
+				ExpireArtifacts: []store.ArtifactExpiry{{SessionID: "x1000", ID: "00000000000003e8"}}})
+		},
+		"Drop":    func() error { return s.Commit(ctx, &store.Tx{Tenant: tenant, DropSessions: []string{"x2000"}}) },
+		"Expired": func() error { _, err := s.Expired(ctx, 60_000, 10); return err },
+		"Family":  func() error { _, err := s.Family(ctx, "x3", id); return ignore(err) },
 	} {
 		before := scans()
 		if err := read(); err != nil {
