@@ -162,7 +162,7 @@ func (e *Engine) expireArtifacts(session *store.SessionRef) (more bool) {
 		if e.ctx.Err() != nil {
 			return false
 		}
-		err := e.store.Commit(context.WithoutCancel(e.ctx), &store.Tx{Tenant: o.Tenant,
+		err := e.put(e.ctx, &store.Tx{Tenant: o.Tenant,
 			ExpireArtifacts: []store.ArtifactExpiry{{SessionID: o.SessionID, ID: o.ID, At: e.now(), Why: e.cfg.Artifacts.why(o.Limit)}}})
 		if err != nil && !errors.Is(err, store.ErrNotFound) { // not found: the session was deleted meanwhile
 			e.log.Error("an expired artifact can not be given up", "session", o.SessionID, "artifact", o.ID, "error", err)

@@ -113,11 +113,31 @@ func crashOnce(t *testing.T, at int, after bool, want string, prepare ...func(*h
 	for _, f := range prepare {
 		f(h)
 	}
+	return h, crashRun(t, h, cs, calls, want)
+}
+
+// crashRun is one run on a harness whose store fails at a commit.
+func crashRun(t *testing.T, h *harness, cs *crashStore, calls *counter, want string) *Run {
+	t.Helper()
 	ctx := context.Background()
 	r, err := h.engine.Start(ctx, StartRequest{Input: []message.Block{message.Text("go")}})
 	if err != nil {
-		if at == 1 {
-			return h, nil // it was never acknowledged
+		if cs.at == 1 { // it was never acknowledged; if it is there it is driven all the same
+			h.engine.Close()
+			cs.mu.Lock()
+			cs.at = 0
+			cs.mu.Unlock()
+			h.restart()
+			left, err := h.store.Unfinished(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range left {
+				if r := h.wait(&Run{ID: l.ID}); r.Status != "completed" {
+					t.Errorf("it ended %s: %+v", r.Status, r.Error)
+				}
+			}
+			return nil
 		}
 		t.Fatal(err)
 	}
@@ -163,7 +183,7 @@ func crashOnce(t *testing.T, at int, after bool, want string, prepare ...func(*h
 			t.Fatalf("event %d came again", ev.Seq)
 		}
 	}
-	return h, r
+	return r
 }
 
 // answerUncertain marks every uncertain call as done until the run ends, and

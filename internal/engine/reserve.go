@@ -186,7 +186,7 @@ func (r *reservation) once(ctx context.Context) (run.Input, error) {
 	input := r.inputOf(req)
 	call, keep := r.amounts(input, reply)
 	if r.holds() {
-		err = d.e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: d.ref.Tenant, Fences: []store.Fence{{RunID: d.ref.ID, Epoch: r.fence}},
+		err = d.e.put(ctx, &store.Tx{Tenant: d.ref.Tenant, Fences: []store.Fence{{RunID: d.ref.ID, Epoch: r.fence}},
 			Reserves: []store.Reservation{{RunID: d.ref.ID, Key: r.key(), Call: call, Keep: keep, Pots: caps, Time: now}}})
 	}
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 
 	"agentd/internal/run"
 	"agentd/internal/store"
+	"agentd/internal/store/postgres"
+	"agentd/internal/store/postgres/pgtest"
 	"agentd/internal/store/sqlite"
 	"agentd/message"
 	"agentd/model"
@@ -137,8 +139,9 @@ func (c complaints) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// fifty runs with children spend from one pot, which is too small for them.
-func torture(t *testing.T, s store.Store, seed uint64) (calls int) {
+// fifty runs with children spend from one pot, which is too small for them. Each of
+// the stores is that of a process of its own.
+func torture(t *testing.T, seed uint64, stores ...store.Store) (calls int) {
 	const runs = 50
 	b := &bill{t: t, rand: rand.New(rand.NewPCG(seed, 7))}
 	b.cap = message.Money(b.random(int64(20 * message.Dollar))[0]) + message.Dollar
@@ -149,15 +152,19 @@ func torture(t *testing.T, s store.Store, seed uint64) (calls int) {
 	}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, int(seed))
 	log := slog.New(slog.NewTextHandler(complaints{t}, &slog.HandlerOptions{Level: slog.LevelError}))
-	e, err := New(Config{Store: s, Agents: all, Log: log, AbandonAfter: time.Second, Now: func() time.Time { return now },
-		Budgets: Budgets{TenantDay: Caps{MaxCost: b.cap}, MinReplyTokens: 16, ClosingTokens: 32, ClosingInputTokens: 64}, MaxSubagentDepth: 2})
-	if err != nil {
-		t.Fatal(err)
+	var engines []*Engine
+	for _, s := range stores {
+		e, err := New(Config{Store: s, Agents: all, Log: log, AbandonAfter: time.Second, Now: func() time.Time { return now },
+			Budgets: Budgets{TenantDay: Caps{MaxCost: b.cap}, MinReplyTokens: 16, ClosingTokens: 32, ClosingInputTokens: 64}, MaxSubagentDepth: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		engines = append(engines, e)
 	}
-	defer e.Close()
 	ref := store.PotRef{Kind: store.PotDay, ID: now.Format(time.DateOnly)}
 	pot := func() store.Pot {
-		pots, err := s.Pots(t.Context(), store.DefaultTenant, "", []store.PotRef{ref})
+		pots, err := stores[0].Pots(t.Context(), store.DefaultTenant, "", []store.PotRef{ref})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,16 +172,16 @@ func torture(t *testing.T, s store.Store, seed uint64) (calls int) {
 	}
 	ids := make([]string, runs)
 	for i := range runs {
-		r, err := e.Start(t.Context(), StartRequest{Profile: fmt.Sprint("a", i), Input: []message.Block{message.Text("go")}, Mode: Autonomous})
+		r, err := engines[i%len(engines)].Start(t.Context(), StartRequest{Profile: fmt.Sprint("a", i), Input: []message.Block{message.Text("go")}, Mode: Autonomous})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids[i] = r.ID
 	}
 	ends := map[string]int{}
-	for _, id := range ids {
+	for i, id := range ids {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		r, err := e.Wait(ctx, Ref{store.DefaultTenant, id})
+		r, err := engines[i%len(engines)].Wait(ctx, Ref{store.DefaultTenant, id})
 		cancel()
 		if err != nil {
 			t.Fatalf("run %s does not end: %v; it is %+v", id, err, r)
@@ -201,30 +208,41 @@ func torture(t *testing.T, s store.Store, seed uint64) (calls int) {
 // prices, against one pot after the other: by the provider's own books a cap is never
 // passed, and nothing stays held.
 func TestBudgetTorture(t *testing.T) {
+	one := func(s store.Store, err error) []store.Store {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []store.Store{s}
+	}
 	for _, tt := range []struct {
 		name  string
-		path  func(t *testing.T) string
+		open  func(t *testing.T) []store.Store
 		calls int
 	}{
-		{"memory", func(*testing.T) string { return sqlite.Memory }, 10_000},
-		{"file", func(t *testing.T) string { return filepath.Join(t.TempDir(), "agentd.db") }, 1_000},
+		{"memory", func(*testing.T) []store.Store { return one(sqlite.Open(sqlite.Memory, nil)) }, 10_000},
+		{"file", func(t *testing.T) []store.Store {
+			return one(sqlite.Open(filepath.Join(t.TempDir(), "agentd.db"), nil))
+		}, 1_000},
+		{"two processes on PostgreSQL", func(t *testing.T) []store.Store {
+			url := pgtest.Start(t, "fsync = off").NewURL()
+			return append(one(postgres.Open(t.Context(), url, nil)), one(postgres.Open(t.Context(), url, nil))...)
+		}, 1_000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := sqlite.Open(tt.path(t), nil)
-			if err != nil {
-				t.Fatal(err)
+			stores := tt.open(t)
+			for _, s := range stores {
+				defer s.Close()
 			}
-			defer s.Close()
 			if underRace {
 				tt.calls /= 5
 			}
 			for calls, seed := 0, uint64(1); calls < tt.calls && !t.Failed(); seed++ {
-				n := torture(t, s, seed)
+				n := torture(t, seed, stores...)
 				if calls += n; n == 0 {
 					t.Fatal("nothing was called")
 				}
 			}
-			report, err := s.Check(t.Context(), store.CheckOptions{State: Examine})
+			report, err := stores[0].(store.Checker).Check(t.Context(), store.CheckOptions{State: Examine})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -165,7 +165,7 @@ func (e *Engine) CreateSession(ctx context.Context, req SessionRequest) (*Sessio
 	if req.IdempotencyKey != "" {
 		ses.IdempotencyKey, ses.RequestHash = req.IdempotencyKey, requestHash(raw)
 	}
-	err = e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: req.Tenant, NewSessions: []*store.Session{ses}})
+	err = e.put(ctx, &store.Tx{Tenant: req.Tenant, NewSessions: []*store.Session{ses}})
 	var exists *store.ExistsError
 	switch {
 	case err == nil:
@@ -212,7 +212,7 @@ func (e *Engine) Append(ctx context.Context, ref Ref, m message.Message) (*Entry
 		return nil, &fault.Error{Kind: fault.Invalid, Field: "message", Err: errors.New("it is not JSON")}
 	}
 	tx.Leaves = []store.Leaf{{SessionID: ref.ID, EntryID: ses.Leaf, Updated: e.now()}}
-	if err := e.store.Commit(context.WithoutCancel(ctx), tx); err != nil {
+	if err := e.put(ctx, tx); err != nil {
 		return nil, internal("engine.Append", err)
 	}
 	return entryView(tx.Entries[0]), nil

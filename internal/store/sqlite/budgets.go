@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 // budgets settles, counts, raises and reserves. A reservation that is refused was
@@ -154,11 +155,8 @@ func (a *applier) reserve(t int64, r *store.Reservation) error {
 	if err != nil {
 		return err
 	}
-	if ended(run.status) {
+	if form.Ended(run.status) {
 		return refuse(store.ErrConflict, "run %s has ended and reserves nothing", r.RunID)
-	}
-	if r.Key == "" || r.Call.Money < 0 || r.Call.Tokens < 0 || r.Keep.Money < 0 || r.Keep.Tokens < 0 {
-		return invalid("a reservation of run %s without a key, or of less than nothing", r.RunID)
 	}
 	hs, err := a.holds(run.key)
 	if err != nil {
@@ -267,7 +265,7 @@ func (s *Store) Pots(ctx context.Context, tenant, runID string, refs []store.Pot
 func (s *Store) ListPots(ctx context.Context, tenant string, f store.PotFilter) (pots []store.Pot, next string, err error) {
 	limit, before := limitOr(f.Limit, 50), int64(math.MaxInt64)
 	if f.Cursor != "" {
-		if err := placeOf(potList, f.Cursor, &before); err != nil {
+		if err := form.PlaceOf(form.PotList, f.Cursor, &before); err != nil {
 			return nil, "", err
 		}
 	}
@@ -277,7 +275,7 @@ func (s *Store) ListPots(ctx context.Context, tenant string, f store.PotFilter) 
 			ORDER BY key DESC LIMIT ?`, func(r row) error {
 			key, p := potOf(r)
 			if len(pots) == limit {
-				next = cursor(potList, last)
+				next = form.Cursor(form.PotList, last)
 				return nil
 			}
 			last, pots = key, append(pots, p)
@@ -285,46 +283,4 @@ func (s *Store) ListPots(ctx context.Context, tenant string, f store.PotFilter) 
 		}, tenant, before, f.Kind, f.Kind, f.ID, f.ID, limit+1)
 	})
 	return pots, next, err
-}
-
-// budgets: what is held is what the holds say, and runs that have ended hold
-// nothing.
-func (k *checker) budgets() error {
-	err := k.query(`SELECT h.run, coalesce(r.id, ''), coalesce(t.id, ''), sum(h.money + h.keep_money), sum(h.tokens + h.keep_tokens) FROM holds h
-		LEFT JOIN runs r ON r.key = h.run LEFT JOIN tenants t ON t.key = r.tenant
-		WHERE r.key IS NULL OR r.status IN ('completed', 'failed', 'cancelled') GROUP BY h.run`, func(r row) error {
-		where := r.text(2) + ": run " + r.text(1)
-		if r.text(1) == "" {
-			where = "a run that is gone"
-		}
-		k.found(store.Finding{Check: "budgets", Severity: store.SeverityWarning, Where: where,
-			What:   "it has ended and still holds a part of its budgets: others can not use it",
-			Repair: "release it; a call that was never settled counts as used"},
-			"UPDATE pots SET money = money + coalesce((SELECT h.money FROM holds h WHERE h.pot = pots.key AND h.run = ?1 AND h.call IS NOT NULL), 0), "+
-				"tokens = tokens + coalesce((SELECT h.tokens FROM holds h WHERE h.pot = pots.key AND h.run = ?1 AND h.call IS NOT NULL), 0) "+
-				"WHERE key IN (SELECT pot FROM holds WHERE run = ?1)", r.int(0))
-		k.also("DELETE FROM holds WHERE run = ?", r.int(0))
-		k.also(heldAgain + " WHERE " + heldWrong)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return k.query("SELECT pots.kind, pots.id, coalesce(t.id, ''), pots.key FROM pots LEFT JOIN tenants t ON t.key = pots.tenant WHERE "+heldWrong, func(r row) error {
-		k.found(store.Finding{Check: "budgets", Severity: store.SeverityError, Where: r.text(2) + ": budget of " + r.text(0) + " " + r.text(1),
-			What: "what it says is held is not what its runs hold", Repair: "sum it up again"}, heldAgain+" WHERE key = ?", r.int(3))
-		return nil
-	})
-}
-
-const (
-	heldMoney  = "coalesce((SELECT sum(money + keep_money) FROM holds WHERE pot = pots.key), 0)"
-	heldTokens = "coalesce((SELECT sum(tokens + keep_tokens) FROM holds WHERE pot = pots.key), 0)"
-	heldAgain  = "UPDATE pots SET held_money = " + heldMoney + ", held_tokens = " + heldTokens
-	heldWrong  = "(held_money <> " + heldMoney + " OR held_tokens <> " + heldTokens + ")"
-)
-
-// also adds a statement to the repair of the last finding.
-func (k *checker) also(sql string, args ...any) {
-	k.repairs = append(k.repairs, repair{len(k.report.Findings) - 1, sql, args})
 }

@@ -238,12 +238,12 @@ func TestDamagedRow(t *testing.T) {
 		name   string
 		damage func()
 	}{
-		{"the row", func() { set("UPDATE journal SET body = ? WHERE key = ?", []byte{formLZ2, 200, 1, 0xff, 0xff}, key) }},
+		{"the row", func() { set("UPDATE journal SET body = ? WHERE key = ?", []byte{2, 200, 1, 0xff, 0xff}, key) }},
 		{"numbers", func() {
-			set("UPDATE journal SET body = ? WHERE key = ?", s.codec.pack(nil, []byte{1, 9, 0, 0, 0, 0, 0}, []byte("r")), key)
+			set("UPDATE journal SET body = ? WHERE key = ?", s.codec.Pack(nil, []byte{1, 9, 0, 0, 0, 0, 0}, []byte("r")), key)
 		}},
 		{"an entry is damaged", func() {
-			set("UPDATE entries SET body = ? WHERE key = (SELECT entry FROM journal WHERE key = ?)", []byte{formLZ2, 200, 1, 0xff}, key)
+			set("UPDATE entries SET body = ? WHERE key = (SELECT entry FROM journal WHERE key = ?)", []byte{2, 200, 1, 0xff}, key)
 		}},
 		{"an entry is gone", func() { set("DELETE FROM entries WHERE key = (SELECT entry FROM journal WHERE key = ?)", key) }},
 	} {
@@ -281,7 +281,7 @@ func TestDamagedRow(t *testing.T) {
 		set("UPDATE journal SET body = ? WHERE key = ?", raw, key)
 	}
 	set("UPDATE run_specs SET spec = ?", []byte{77, 1, 1})
-	set("UPDATE runs SET state = ?", []byte{formLZ2, 9})
+	set("UPDATE runs SET state = ?", []byte{2, 9})
 	// Whoever needs them finds that they can not be decoded; the rest is there.
 	r, err := s.Run(ctx, store.DefaultTenant, "r")
 	if err != nil || r.ID != "r" || json.Valid(r.State) || json.Valid(r.Spec) || len(r.State) == 0 {
@@ -428,7 +428,7 @@ func TestDamagedEntry(t *testing.T) {
 	commit(t, s, st.start())
 	commit(t, s, st.step(1)...)
 	commit(t, s, st.step(2)...)
-	if _, _, err := s.writer.exec("UPDATE entries SET body = ? WHERE key = 2", []byte{formLZ2, 200, 1, 0xff, 0xff}); err != nil {
+	if _, _, err := s.writer.exec("UPDATE entries SET body = ? WHERE key = 2", []byte{2, 200, 1, 0xff, 0xff}); err != nil {
 		t.Fatal(err)
 	}
 	path, err := s.Path(t.Context(), store.DefaultTenant, "s", st.leaf)

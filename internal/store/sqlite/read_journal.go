@@ -3,11 +3,10 @@ package sqlite
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 
-	"agentd/event"
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 // journalChunk is how many rows of the journal are in memory at a time while
@@ -16,31 +15,6 @@ const journalChunk = 64
 
 // errEnough ends the reading of rows.
 var errEnough = errors.New("enough")
-
-// eventsOf decodes a row of the journal. What comes of a damaged row may look like
-// events; their numbers tell.
-func eventsOf(run string, b []byte, last int64) (es []*store.Event, err error) {
-	seq := int64(0)
-	err = decode(run, b, func(e *store.Event) bool {
-		if e.Seq <= seq {
-			seq = -1
-			return false
-		}
-		seq = e.Seq
-		es = append(es, e)
-		return true
-	}, nil)
-	if err == nil && seq != last {
-		err = errPacked
-	}
-	return es, err
-}
-
-// lost stands for the events of a row that can not be read.
-func lost(run string, seq int64) *store.Event {
-	return &store.Event{RunID: run, Seq: seq, Type: string(event.EventsLost),
-		Data: json.RawMessage(`{"message":"Events up to this one are damaged and can not be read. The conversation is not touched by it; agentd doctor says more."}`)}
-}
 
 // Events implements store.JournalReader. Damaged rows are left out, with an event
 // in their place that says so. What it holds in memory is a chunk of
@@ -58,14 +32,7 @@ func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, l
 				if last = seq; full() {
 					return errEnough
 				}
-				var es []*store.Event
-				if err == nil {
-					es, err = eventsOf(runID, b, seq)
-				}
-				if err != nil {
-					es = []*store.Event{lost(runID, seq)}
-				}
-				for _, e := range es {
+				for _, e := range form.Events(runID, b, seq, err) {
 					if e.Seq > after && !full() {
 						out = append(out, e)
 					}
@@ -99,14 +66,7 @@ func (s *Store) Trace(ctx context.Context, tenant, runID string, after, limit in
 				if last = key; full() {
 					return errEnough
 				}
-				var ts []*store.Trace
-				if err == nil {
-					err = decode(runID, b, nil, func(t *store.Trace) { ts = append(ts, t) })
-				}
-				if err != nil {
-					ts = []*store.Trace{{RunID: runID, Kind: "Lost", Body: json.RawMessage(`{"in":{"message":"this part of the trace is damaged"}}`)}}
-				}
-				for _, t := range ts {
+				for _, t := range form.Trace(runID, b, err) {
 					if after > 0 {
 						after--
 					} else if !full() {
@@ -148,19 +108,19 @@ func (s *Store) journalRows(ctx context.Context, c *conn, runID, where string, e
 		var damage error
 		if p.n > 0 {
 			if err := c.query(ctx, "SELECT body FROM entries WHERE key >= ? AND key < ? ORDER BY key", func(r row) error {
-				b, err := s.codec.unpackBody(r.blob(0))
+				b, err := s.codec.UnpackBody(r.blob(0))
 				dict, damage = append(dict, b), errors.Join(damage, err)
 				return nil
 			}, p.entry, p.entry+p.n); err != nil {
 				return 0, err
 			}
 			if int64(len(dict)) != p.n {
-				damage = errPacked
+				damage = form.ErrDamaged
 			}
 		}
 		var b []byte
 		if damage == nil {
-			b, damage = s.codec.unpack(p.body, append(dict, journalKey(p.body, runID))...)
+			b, damage = s.codec.Unpack(p.body, append(dict, form.JournalKey(p.body, runID))...)
 		}
 		if err := each(p.key, p.seq, b, damage); err != nil {
 			return 0, err
@@ -200,7 +160,7 @@ func (s *Store) Interrupt(ctx context.Context, tenant, id string) (*store.Interr
 func (s *Store) Interrupts(ctx context.Context, tenant string, f store.InterruptFilter) ([]*store.Interrupt, string, error) {
 	limit, last := limitOr(f.Limit, 50), int64(0)
 	if f.Cursor != "" {
-		if err := placeOf(interruptList, f.Cursor, &last); err != nil {
+		if err := form.PlaceOf(form.InterruptList, f.Cursor, &last); err != nil {
 			return nil, "", err
 		}
 	}
@@ -222,7 +182,7 @@ func (s *Store) Interrupts(ctx context.Context, tenant string, f store.Interrupt
 	err := s.read(ctx, func(c *conn) error {
 		return c.query(ctx, sql+" ORDER BY i.key LIMIT ?", func(r row) error {
 			if len(out) == limit {
-				next = cursor(interruptList, last)
+				next = form.Cursor(form.InterruptList, last)
 				return nil
 			}
 			out = append(out, interruptOf(r))

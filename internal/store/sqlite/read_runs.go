@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 const runColumns = `SELECT r.key, r.id, s.id, r.status, r.epoch, r.seq, r.steps, r.created, r.started, r.ended,
@@ -40,22 +41,13 @@ func (s *Store) Run(ctx context.Context, tenant, id string) (*store.Run, error) 
 	if out == nil {
 		return nil, refuse(store.ErrNotFound, "run %s", id)
 	}
-	out.State, out.Spec = s.unpacked(state), s.unpacked(spec)
+	out.State, out.Spec = s.codec.UnpackOrDamaged(state), s.codec.UnpackOrDamaged(spec)
 	return out, nil
 }
 
-// unpacked gives a damaged value as it is: it is nothing that anybody can decode,
-// and whoever needs it says so. The rest of the run must be readable, and its
-// session free.
-func (s *Store) unpacked(v []byte) []byte {
-	if v == nil {
-		return nil
-	}
-	b, err := s.codec.unpack(v)
-	if err != nil {
-		return v
-	}
-	return b
+// Load implements store.RunReader. No other process writes.
+func (s *Store) Load(ctx context.Context, tenant, id string) (*store.Run, error) {
+	return s.Run(ctx, tenant, id)
 }
 
 // Runs implements store.RunReader. Newest means committed last.
@@ -63,7 +55,7 @@ func (s *Store) Runs(ctx context.Context, tenant string, f store.RunFilter) ([]*
 	limit := limitOr(f.Limit, 50)
 	last := int64(math.MaxInt64)
 	if f.Cursor != "" {
-		if err := placeOf(runList, f.Cursor, &last); err != nil {
+		if err := form.PlaceOf(form.RunList, f.Cursor, &last); err != nil {
 			return nil, "", err
 		}
 	}
@@ -90,7 +82,7 @@ func (s *Store) Runs(ctx context.Context, tenant string, f store.RunFilter) ([]*
 	err := s.read(ctx, func(c *conn) error {
 		return c.query(ctx, sql, func(r row) error {
 			if len(out) == limit {
-				next = cursor(runList, last)
+				next = form.Cursor(form.RunList, last)
 				return nil
 			}
 			out = append(out, runOf(r))
