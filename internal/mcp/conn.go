@@ -158,6 +158,12 @@ func (s *server) explainDial(c *conn, err error) error {
 	}
 	c.proc.stop()
 	go c.proc.wait(context.Background())
+	if exited {
+		select { // what it said before it ended is the reason
+		case <-c.proc.heard:
+		case <-time.After(time.Second):
+		}
+	}
 	if exited && !late {
 		how := "status 0"
 		if c.proc.status != nil {

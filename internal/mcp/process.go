@@ -57,6 +57,9 @@ type process struct {
 	stopOnce sync.Once
 	// exited is closed when the program has ended and its group was killed.
 	exited chan struct{}
+	// heard is closed when its stderr was read to the end, which a program that it
+	// left behind may delay.
+	heard chan struct{}
 	// status is how it ended; read it after exited.
 	status error
 }
@@ -74,7 +77,7 @@ func startProcess(server string, cfg *ServerConfig, log *slog.Logger, grace time
 			return nil, err
 		}
 	}
-	p := &process{grace: grace, stderr: &ring{}, exited: make(chan struct{})}
+	p := &process{grace: grace, stderr: &ring{}, exited: make(chan struct{}), heard: make(chan struct{})}
 	p.cmd = exec.Command(path, cfg.Args...)
 	p.cmd.Dir = cfg.Cwd
 	p.cmd.Env = environment(cfg.Env, os.LookupEnv)
@@ -108,9 +111,12 @@ func startProcess(server string, cfg *ServerConfig, log *slog.Logger, grace time
 	inR.Close()
 	outW.Close()
 	errW.Close()
-	go p.stderr.follow(errR, func(line string) {
-		log.Debug("MCP server stderr", "server", server, "line", logs.Report(line))
-	})
+	go func() {
+		defer close(p.heard)
+		p.stderr.follow(errR, func(line string) {
+			log.Debug("MCP server stderr", "server", server, "line", logs.Report(line))
+		})
+	}()
 	return p, nil
 }
 
