@@ -26,23 +26,8 @@ func (b *bench) database(ctx context.Context) error {
 		return self(ctx, "library", "--configs", configs, "--data", url, "--profile", worker.LoopModel)
 	}}
 	subjects := []*subject{file, db}
-	for _, s := range subjects {
-		if err := b.record(ctx, s); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-	}
-	sim, err := b.sim(ctx)
-	if err != nil {
+	if err := b.rotate(ctx, subjects); err != nil {
 		return err
-	}
-	defer sim.stop()
-	for i := range b.rounds {
-		for k := range subjects {
-			s := subjects[(i+k)%len(subjects)]
-			if err := b.round(ctx, s, sim.url); err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
-		}
 	}
 	for _, s := range subjects {
 		b.note(s.name+": added wall time per step", "%s", spread(s.added, "µs"))

@@ -168,9 +168,8 @@ func (b *bench) replay(ctx context.Context, s *subject, base string) (*worker.Re
 	return r, p.end()
 }
 
-// loop compares the runtimes by runs of one tool.
-func (b *bench) loop(ctx context.Context) error {
-	subjects := b.subjects(worker.LoopModel)
+// rotate measures subjects by runs of one tool, in rounds in which another one is first.
+func (b *bench) rotate(ctx context.Context, subjects []*subject) error {
 	for _, s := range subjects {
 		if err := b.record(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
@@ -188,6 +187,15 @@ func (b *bench) loop(ctx context.Context) error {
 				return fmt.Errorf("%s: %w", s.name, err)
 			}
 		}
+	}
+	return nil
+}
+
+// loop compares the runtimes by runs of one tool.
+func (b *bench) loop(ctx context.Context) error {
+	subjects := b.subjects(worker.LoopModel)
+	if err := b.rotate(ctx, subjects); err != nil {
+		return err
 	}
 	for _, s := range subjects {
 		b.note(s.name+": added wall time per step", "%s", spread(s.added, "µs"))

@@ -3,55 +3,22 @@ package postgres
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
-	"io/fs"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"agentd/fault"
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migration is one step of the schema. The numbers are those of the embedded store's
-// steps; the first one here makes what that has by then.
-type migration struct {
-	version int
-	sql     string
-}
-
-// loadMigrations reads the steps in order. Their files start with the number.
-func loadMigrations(fsys fs.FS) ([]migration, error) {
-	files, err := fs.Glob(fsys, "migrations/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	var ms []migration
-	for _, f := range files { // sorted by name
-		name := f[len("migrations/"):]
-		if len(name) < 4 {
-			return nil, fmt.Errorf("migration %s has no number", name)
-		}
-		v, err := strconv.Atoi(name[:4])
-		if err != nil || len(ms) > 0 && v != ms[len(ms)-1].version+1 {
-			return nil, fmt.Errorf("migration %s does not have the next number", name)
-		}
-		sql, err := fs.ReadFile(fsys, f)
-		if err != nil {
-			return nil, err
-		}
-		ms = append(ms, migration{version: v, sql: string(sql)})
-	}
-	if len(ms) == 0 {
-		return nil, errors.New("there are no migrations")
-	}
-	return ms, nil
-}
+// firstVersion is the number of the first step here, which makes what the embedded
+// store has by its step of that number; from then on the numbers are the same.
+const firstVersion = 9
 
 // lockClass is the first half of the keys of advisory locks ("agtd"); migrateClass is
 // that of the lock under which one process migrates.
@@ -63,15 +30,15 @@ const (
 // migrate brings the schema to the newest version in one transaction. Processes that
 // come at once take turns; all but the first find nothing to do.
 func (t *target) migrate(ctx context.Context) error {
-	ms, err := loadMigrations(migrations)
+	ms, err := form.Migrations(migrations, firstVersion)
 	if err != nil {
 		return err
 	}
 	return t.apply(ctx, ms)
 }
 
-func (t *target) apply(ctx context.Context, ms []migration) error {
-	newest := ms[len(ms)-1].version
+func (t *target) apply(ctx context.Context, ms []form.Migration) error {
+	newest := ms[len(ms)-1].Version
 	c, err := t.connect(ctx)
 	if err != nil {
 		return err
@@ -114,12 +81,12 @@ func (t *target) apply(ctx context.Context, ms []migration) error {
 			}
 		}
 		for _, m := range ms {
-			if m.version <= have {
+			if m.Version <= have {
 				continue
 			}
 			// Several statements without parameters go the simple way.
-			if _, err := tx.Conn().PgConn().Exec(ctx, m.sql).ReadAll(); err != nil {
-				return fmt.Errorf("schema version %d: %w", m.version, err)
+			if _, err := tx.Conn().PgConn().Exec(ctx, m.SQL).ReadAll(); err != nil {
+				return fmt.Errorf("schema version %d: %w", m.Version, err)
 			}
 		}
 		_, err = tx.Exec(ctx, "UPDATE schema_version SET version = $1", newest)
@@ -154,11 +121,11 @@ func (t *target) version(ctx context.Context, q querier) (int, error) {
 
 // checkVersion is for readers, which can not migrate.
 func (t *target) checkVersion(ctx context.Context) error {
-	ms, err := loadMigrations(migrations)
+	ms, err := form.Migrations(migrations, firstVersion)
 	if err != nil {
 		return err
 	}
-	newest := ms[len(ms)-1].version
+	newest := ms[len(ms)-1].Version
 	c, err := t.connect(ctx)
 	if err != nil {
 		return err

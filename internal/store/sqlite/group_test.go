@@ -14,6 +14,7 @@ import (
 
 	"agentd/fault"
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 func entryTx(session, id string) *store.Tx {
@@ -124,7 +125,7 @@ func TestRefusalsOfATransactionThatFailed(t *testing.T) {
 
 // Blobs of before uses were noted stay, whoever else used the same content.
 func TestOldBlobsStay(t *testing.T) {
-	ms, err := loadMigrations(migrations)
+	ms, err := form.Migrations(migrations, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,59 +4,25 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"strconv"
 
 	"agentd/fault"
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migration is one step of the schema. Steps are numbered from 1 without gaps
-// and are never changed once they are released.
-type migration struct {
-	version int
-	sql     string
-}
-
-// loadMigrations reads the steps in order. Their files start with the number:
-// 0001_init.sql.
-func loadMigrations(fsys fs.FS) ([]migration, error) {
-	files, err := fs.Glob(fsys, "migrations/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	var ms []migration
-	for i, f := range files { // sorted by name
-		name := f[len("migrations/"):]
-		if len(name) < 4 {
-			return nil, fmt.Errorf("migration %s has no number", name)
-		}
-		v, err := strconv.Atoi(name[:4])
-		if err != nil || v != i+1 {
-			return nil, fmt.Errorf("migration %s is not number %d", name, i+1)
-		}
-		sql, err := fs.ReadFile(fsys, f)
-		if err != nil {
-			return nil, err
-		}
-		ms = append(ms, migration{version: v, sql: string(sql)})
-	}
-	return ms, nil
-}
-
 // migrate brings the schema to the newest version in one transaction.
 func migrate(c *conn) error {
-	ms, err := loadMigrations(migrations)
+	ms, err := form.Migrations(migrations, 1)
 	if err != nil {
 		return err
 	}
 	return applyMigrations(c, ms)
 }
 
-func applyMigrations(c *conn, ms []migration) (err error) {
+func applyMigrations(c *conn, ms []form.Migration) (err error) {
 	newest := len(ms)
 	have, err := schemaVersion(c)
 	if err != nil {
@@ -83,8 +49,8 @@ func applyMigrations(c *conn, ms []migration) (err error) {
 		}
 	}
 	for _, m := range ms[have:] {
-		if err := c.script(m.sql); err != nil {
-			return fmt.Errorf("schema version %d: %w", m.version, err)
+		if err := c.script(m.SQL); err != nil {
+			return fmt.Errorf("schema version %d: %w", m.Version, err)
 		}
 	}
 	if _, _, err := c.exec("UPDATE schema_version SET version = ?", newest); err != nil {
@@ -121,7 +87,7 @@ func schemaVersion(c *conn) (int, error) {
 
 // checkVersion is for readers, which cannot migrate.
 func checkVersion(c *conn) error {
-	ms, err := loadMigrations(migrations)
+	ms, err := form.Migrations(migrations, 1)
 	if err != nil {
 		return err
 	}

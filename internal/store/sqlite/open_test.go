@@ -16,6 +16,7 @@ import (
 
 	"agentd/fault"
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 // wantError wants an error of a kind whose text and hint hold all of parts.
@@ -138,7 +139,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ms, err := loadMigrations(migrations)
+	ms, err := form.Migrations(migrations, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +307,7 @@ func TestForeignDatabaseIsLeftAlone(t *testing.T) {
 }
 
 func TestMigrations(t *testing.T) {
-	ms, err := loadMigrations(migrations)
+	ms, err := form.Migrations(migrations, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,14 +318,14 @@ func TestMigrations(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A later version that fails leaves the old one; once it is mended it runs.
-	next := append(ms, migration{version: len(ms) + 1, sql: "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO no_such_table VALUES (1);"})
+	next := append(ms, form.Migration{Version: len(ms) + 1, SQL: "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO no_such_table VALUES (1);"})
 	if err := applyMigrations(s.writer, next); err == nil {
 		t.Fatal("a broken migration ran")
 	}
 	if v, err := schemaVersion(s.writer); err != nil || v != len(ms) {
 		t.Fatalf("version %d after a broken migration (%v)", v, err)
 	}
-	next[len(ms)].sql = "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO later VALUES (1);"
+	next[len(ms)].SQL = "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO later VALUES (1);"
 	for range 2 {
 		if err := applyMigrations(s.writer, next); err != nil {
 			t.Fatal(err)
@@ -339,7 +340,7 @@ func TestMigrations(t *testing.T) {
 // A store of the first version is brought up to date with what is in it; which
 // sessions are ephemeral was in their metadata.
 func TestMigrationFromTheFirstVersion(t *testing.T) {
-	ms, err := loadMigrations(migrations)
+	ms, err := form.Migrations(migrations, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +372,7 @@ func TestMigrationFromTheFirstVersion(t *testing.T) {
 
 // Artifacts from before retention have their facts, and are swept like others.
 func TestMigrationOfArtifacts(t *testing.T) {
-	ms, err := loadMigrations(migrations)
+	ms, err := form.Migrations(migrations, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +415,7 @@ func TestMigrationFilesAreNumbered(t *testing.T) {
 		for _, f := range files {
 			fsys["migrations/"+f] = &fstest.MapFile{}
 		}
-		if ms, err := loadMigrations(fsys); err == nil {
+		if ms, err := form.Migrations(fsys, 1); err == nil {
 			t.Errorf("%s: %v", name, ms)
 		}
 	}
