@@ -323,6 +323,8 @@ func merge(a, b *store.Tx) {
 	a.Usage = append(a.Usage, b.Usage...)
 	a.Blobs = append(a.Blobs, b.Blobs...)
 	a.BlobUses = append(a.BlobUses, b.BlobUses...)
+	a.Mail = append(a.Mail, b.Mail...)
+	a.MailDone = append(a.MailDone, b.MailDone...)
 }
 
 // writeTo turns a write of the machine into rows.

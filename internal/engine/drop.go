@@ -27,7 +27,10 @@ func (e *Engine) drop(ctx context.Context, ref Ref, ok func(*store.Session) bool
 		if e.holdLane(lane, id) {
 			return nil
 		}
-		active := e.active(lane)
+		active, err := e.ahead(ctx, lane)
+		if err != nil {
+			return err
+		}
 		if !strings.HasPrefix(active, "run_") {
 			return busy(active)
 		}

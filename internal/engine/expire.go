@@ -56,6 +56,16 @@ func (e *Engine) settled(x expiry) {
 
 // hand gives an item to a run, whoever has to be woken. It waits for nothing else.
 func (e *Engine) hand(ref Ref, it item) {
+	if e.node != nil {
+		// Who claims the run sees that its time has come.
+		e.mu.Lock()
+		d := e.drivers[ref]
+		e.mu.Unlock()
+		if d == nil || !d.put(it) {
+			e.node.kick()
+		}
+		return
+	}
 	for {
 		d := e.drive(ref)
 		if d == nil || d.put(it) {

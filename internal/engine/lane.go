@@ -1,6 +1,10 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+
+	"agentd/internal/store"
+)
 
 // lane keeps the runs of a session in order.
 type lane struct {
@@ -63,10 +67,19 @@ func (e *Engine) lined(session Ref, runID string) bool {
 }
 
 // holdLane takes a session's turn for something that is not a run, if it is free.
-func (e *Engine) holdLane(session Ref, id string) bool { return e.reserve(session, id, true) }
+func (e *Engine) holdLane(session Ref, id string) bool {
+	if e.node != nil {
+		return e.node.hold(session.Tenant, store.HoldSession+session.ID, id) == nil
+	}
+	return e.reserve(session, id, true)
+}
 
 // leave takes an ended run out of its lane and drives the next one.
 func (e *Engine) leave(session Ref, runID string) {
+	if e.node != nil {
+		e.node.leave(session, runID)
+		return
+	}
 	e.mu.Lock()
 	l := e.lanes[session]
 	next := ""

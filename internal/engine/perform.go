@@ -27,6 +27,9 @@ var (
 
 // perform starts an effect. What is decided at once is returned as the next input.
 func (d *driver) perform(eff run.Effect, b *batch) run.Input {
+	if d.postpones(eff) {
+		return nil
+	}
 	switch eff := eff.(type) {
 	case run.Judge:
 		return d.tools.judge(eff, d.at())
@@ -144,6 +147,9 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
 	watched := d.watchModel(eff, &m)
 	return func() {
+		if !d.e.holds() {
+			return
+		}
 		a := d.attempt(settle)
 		if watched.began(d.e, req); watched != nil {
 			a.seen = func(in run.Input) { watched.ended(d.e, in) }
@@ -288,6 +294,9 @@ func (d *driver) callTool(eff run.CallTool) func() {
 	watched := d.watchTool(eff.Step, eff.CallID, eff.Name, found, d.agent.Redact)
 	parent := d.traceparent(eff.CallID)
 	return func() {
+		if !d.e.holds() {
+			return
+		}
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
 			if !found {
@@ -416,6 +425,12 @@ func (d *driver) progress(call tool.Call, redact Redact, p tool.Progress) {
 // spawn starts the child run of a call and waits for its end.
 func (d *driver) spawn(eff run.SpawnChild) func() {
 	ctx, _, settle := d.effect("tool/" + eff.CallID)
+	if d.claim != nil {
+		if d.children == nil {
+			d.children = map[string]bool{}
+		}
+		d.children["tool/"+eff.CallID] = true
+	}
 	args := d.tools.args(eff.CallID, CreateSubagent)
 	parent := *d.row
 	watched := d.watchTool(eff.Step, eff.CallID, CreateSubagent, true, d.agent.Redact)

@@ -13,6 +13,9 @@ import (
 // many there are: whoever recovers nothing else does this before a run there, which
 // they are ahead of.
 func (e *Engine) RecoverSession(ctx context.Context, session Ref) (int, error) {
+	if e.node != nil {
+		return 0, nil // nodes take what there is
+	}
 	all, err := e.store.Unfinished(ctx)
 	if err != nil {
 		return 0, &fault.Error{Op: "engine.RecoverSession", Kind: fault.Unavailable, Err: err}
@@ -33,6 +36,9 @@ func (e *Engine) Resume(ctx context.Context, ref Ref) error {
 	}
 	if run.Status(row.Status).Ended() {
 		return ended(row)
+	}
+	if e.node != nil {
+		return e.node.exec.Wake(ctx, ref)
 	}
 	all, err := e.store.Unfinished(ctx)
 	if err != nil {

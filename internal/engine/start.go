@@ -74,6 +74,9 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		// Who has given up gets no run.
 		return nil, &fault.Error{Op: "engine.Start", Kind: fault.Cancelled, Err: err}
 	}
+	if e.node != nil {
+		return e.startShared(ctx, &req, row, tx)
+	}
 	if !e.reserve(ses, row.ID, req.WhenBusy == Reject) {
 		return nil, busy(e.active(ses))
 	}
@@ -262,9 +265,9 @@ func (e *Engine) startFailed(ctx context.Context, tenant string, err error) (*Ru
 // whenBusy deals with the active run of the session. A run that it returns took
 // the input.
 func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (*Run, error) {
-	active := e.active(ses)
-	if active == "" {
-		return nil, nil
+	active, err := e.ahead(ctx, ses)
+	if err != nil || active == "" {
+		return nil, err
 	}
 	ref := Ref{ses.Tenant, active}
 	switch req.WhenBusy {

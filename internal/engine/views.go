@@ -199,6 +199,10 @@ func (e *Engine) Append(ctx context.Context, ref Ref, m message.Message) (*Entry
 		return nil, &fault.Error{Kind: fault.Invalid, Field: "message", Err: errors.New("it is not JSON")}
 	}
 	tx.Leaves = []store.Leaf{{SessionID: ref.ID, EntryID: ses.Leaf, Updated: e.now()}}
+	if e.node != nil {
+		// Only while the lane is still held.
+		tx.Holds = []store.Hold{{Name: store.HoldSession + ref.ID, ID: id}}
+	}
 	if err := e.store.Commit(context.WithoutCancel(ctx), tx); err != nil {
 		return nil, internal("engine.Append", err)
 	}

@@ -291,6 +291,14 @@ type Tx struct {
 
 	NewKeys []*APIKey
 	Keys    []KeyChange
+
+	// What follows is for stores that are a Cluster.
+	Nodes    []NodeChange
+	Claims   []Claim
+	Holds    []Hold
+	Mail     []*Mail
+	MailDone []MailOutcome
+	DropMail []MailRef
 }
 
 // Empty reports whether the Tx changes nothing.
@@ -298,5 +306,6 @@ func (t *Tx) Empty() bool {
 	return len(t.NewSessions)+len(t.NewRuns)+len(t.Entries)+len(t.Leaves)+len(t.Runs)+len(t.Inputs)+
 		len(t.DropInputs)+len(t.NewInterrupts)+len(t.Answers)+len(t.Events)+len(t.Trace)+
 		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions)+len(t.NewRules)+len(t.DropRules)+
-		len(t.NewProposals)+len(t.Proposals)+len(t.NewKeys)+len(t.Keys) == 0
+		len(t.NewProposals)+len(t.Proposals)+len(t.NewKeys)+len(t.Keys)+
+		len(t.Nodes)+len(t.Claims)+len(t.Holds)+len(t.Mail)+len(t.MailDone)+len(t.DropMail) == 0
 }

@@ -60,6 +60,8 @@ func (a *applier) dropSession(t int64, id string) error {
 		"DELETE FROM run_specs WHERE run IN (SELECT key FROM runs WHERE session = ?)",
 		"DELETE FROM interrupts WHERE run IN (SELECT key FROM runs WHERE session = ?)",
 		"DELETE FROM proposals WHERE run IN (SELECT key FROM runs WHERE session = ?)",
+		"DELETE FROM mail WHERE run IN (SELECT key FROM runs WHERE session = ?)",
+		"DELETE FROM claims WHERE run IN (SELECT key FROM runs WHERE session = ?)",
 		"DELETE FROM session_rules WHERE session = ?",
 		"DELETE FROM entries WHERE session = ?",
 		"DELETE FROM runs WHERE session = ?",
