@@ -55,6 +55,7 @@ type driver struct {
 	mailed   map[string]bool
 	children map[string]bool
 	draining bool
+	gotMail  bool
 	commits *committer
 	reply   *reply // of the open step, for the events that refer to it
 	// scratches are the adapters' private memories, by model.
@@ -254,6 +255,7 @@ func (d *driver) main() {
 	d.look()
 	if d.fresh == nil { // of one that was accepted just now others are told
 		d.readMail()
+		d.expireDue()
 	}
 	for _, it := range waiting {
 		if it.in != nil || it.look || it.agent != nil || it.drain {

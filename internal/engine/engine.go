@@ -274,7 +274,9 @@ func New(cfg Config) (*Engine, error) {
 func (e *Engine) Recover(ctx context.Context) (int, error) {
 	var refs []store.RunRef
 	if e.node != nil {
-		e.node.start()
+		if err := e.node.start(); err != nil {
+			return 0, err
+		}
 	} else {
 		var err error
 		if refs, err = e.store.Unfinished(ctx); err != nil {

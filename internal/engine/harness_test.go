@@ -30,6 +30,7 @@ type harness struct {
 	// keep is how long ephemeral sessions are kept.
 	keep  time.Duration
 	depth int // of subagents; 0: the default
+	alone bool
 }
 
 type agents map[string]*Agent
@@ -75,7 +76,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 func (h *harness) start() {
 	h.t.Helper()
 	e, err := New(Config{Store: h.store, Agents: h.agents, Log: h.log, AbandonAfter: 100 * time.Millisecond, KeepEphemeral: h.keep,
-		MaxSubagentDepth: h.depth})
+		MaxSubagentDepth: h.depth, Cluster: h.cluster()})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -204,6 +204,8 @@ func (n *node) left(d *driver) {
 		return // the end of the lease gives it back
 	case d.needs == 0 && (resting || !d.loaded && !draining):
 		return // it is driven again in a while
+	case d.loaded && d.idleVisit() && !draining:
+		return // it should not have been claimed: not again at once
 	}
 	n.giveBack(d.ref, d.fence, d.needs)
 	n.kick() // there may be mail that came too late for this driver
@@ -283,4 +285,26 @@ func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 		}
 	}
 	return p, nil
+}
+
+// idleVisit is whether a driver found nothing to do in a run that waits for people.
+func (d *driver) idleVisit() bool {
+	return d.state.Status == run.Paused && d.fence == d.claim.epoch && !d.gotMail
+}
+
+// expireDue ends the interrupts whose time is over: that is what the run may have been
+// claimed for, and nobody keeps a timer for a run that nobody drives.
+func (d *driver) expireDue() {
+	if d.claim == nil || d.state.Status != run.Paused || d.ctx.Err() != nil {
+		return
+	}
+	open, err := d.e.allInterrupts(d.ctx, d.ref.Tenant, store.InterruptFilter{Status: "open", RunID: d.ref.ID, Within: d.ref.ID})
+	if err != nil {
+		return // it is claimed again
+	}
+	for _, i := range open {
+		if now := d.e.now(); i.RunID == d.ref.ID && i.Expires > 0 && i.Expires <= now {
+			d.apply(item{in: run.TimerFired{At: run.At{Now: now}, ID: i.ID}})
+		}
+	}
 }

@@ -221,6 +221,7 @@ func (d *driver) readMail(kinds ...string) {
 		d.mailed = map[string]bool{}
 	}
 	var looks []store.MailRef
+	d.gotMail = d.gotMail || len(waiting) > 0
 	for _, m := range waiting {
 		if d.mailed[m.ID] || len(kinds) > 0 && m.Kind != kinds[0] {
 			continue

@@ -97,33 +97,45 @@ func newNode(e *Engine, cfg Cluster) (*node, error) {
 }
 
 // start joins and begins to work.
-func (n *node) start() {
+func (n *node) start() error {
+	n.mu.Lock()
+	again := n.started
+	n.started = true
+	n.mu.Unlock()
+	if again {
+		return nil
+	}
+	if err := n.join(); err != nil {
+		return &fault.Error{Op: "engine.Recover", Kind: fault.Unavailable, Err: fmt.Errorf("the node can not join the others: %w", err)}
+	}
 	n.e.mu.Lock()
 	defer n.e.mu.Unlock()
-	if n.e.closed || n.started {
-		return
+	if !n.e.closed {
+		n.e.wg.Add(2)
+		go n.keep()
+		go n.work()
 	}
-	n.started = true
-	n.e.wg.Add(2)
-	go n.keep()
-	go n.work()
+	return nil
 }
 
 // keep has a lease as long as the engine lives, and lets go of everything each time it
 // is lost.
 func (n *node) keep() {
 	defer n.e.wg.Done()
-	for n.e.ctx.Err() == nil {
-		if err := n.join(); err != nil {
-			n.e.log.Error("this node can not join the others; it tries again", "error", err)
-			n.sleep(n.cfg.Poll)
-			continue
-		}
+	for {
 		n.kick()
 		n.renew()
-		if n.e.ctx.Err() == nil {
-			n.e.log.Error("this node lost its lease: it stops what it drives and joins again", "node", n.cfg.Name)
-			n.lose()
+		if n.e.ctx.Err() != nil {
+			return
+		}
+		n.e.log.Error("this node lost its lease: it stops what it drives and joins again", "node", n.cfg.Name)
+		n.lose()
+		for err := n.join(); err != nil; err = n.join() {
+			if n.e.ctx.Err() != nil {
+				return
+			}
+			n.e.log.Error("this node can not join the others; it tries again", "error", err)
+			n.sleep(n.cfg.Poll)
 		}
 	}
 }
