@@ -28,7 +28,7 @@ func (h *harness) cluster() *Cluster {
 	if os.Getenv("AGENTD_TEST_CLUSTER") == "" || h.alone || !can {
 		return nil
 	}
-	return &Cluster{Name: "test", Worker: true, Bus: &MemoryBus{}, Lease: 10 * time.Minute, Poll: time.Minute}
+	return &Cluster{Name: "test", Worker: true, Bus: &MemoryBus{}, Lease: 100 * time.Hour, Poll: 10 * time.Hour}
 }
 
 // nodes are engines on one store.

@@ -330,10 +330,10 @@ func (e *Engine) Close() error {
 	}
 	e.mu.Unlock()
 	e.stop()
-	e.wg.Wait()
 	if e.node != nil {
 		e.node.end()
 	}
+	e.wg.Wait()
 	e.workers.close()
 	return nil
 }

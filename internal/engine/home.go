@@ -89,7 +89,7 @@ func (n *node) claimAll() {
 		if idle || id == "" {
 			return
 		}
-		got, err := n.st.Claim(n.e.ctx, store.ClaimRequest{Node: id, Version: run.StateVersion, Now: n.e.now(), Roots: n.room(), Limit: claimMost})
+		got, err := n.st.Claim(n.e.ctx, store.ClaimRequest{Node: id, Version: run.StateVersion, Now: n.now(), Roots: n.room(), Limit: claimMost})
 		for _, c := range got {
 			n.e.driveClaimed(c, nil)
 		}
@@ -242,7 +242,7 @@ func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 	if id == "" {
 		return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: store.ErrLapsed, Hint: "Try again in a while."}
 	}
-	got, err := n.st.Claim(ctx, store.ClaimRequest{Node: id, Version: run.StateVersion, Now: e.now(), Roots: 1, Limit: 1, Only: &store.RunRef{Tenant: ref.Tenant, ID: ref.ID}})
+	got, err := n.st.Claim(ctx, store.ClaimRequest{Node: id, Version: run.StateVersion, Now: n.now(), Roots: 1, Limit: 1, Only: &store.RunRef{Tenant: ref.Tenant, ID: ref.ID}})
 	if err != nil {
 		return Parked{}, internal("engine.Drive", err)
 	}
@@ -303,7 +303,7 @@ func (d *driver) expireDue() {
 		return // it is claimed again
 	}
 	for _, i := range open {
-		if now := d.e.now(); i.RunID == d.ref.ID && i.Expires > 0 && i.Expires <= now {
+		if now := max(d.e.now(), d.e.node.now()); i.RunID == d.ref.ID && i.Expires > 0 && i.Expires <= now {
 			d.apply(item{in: run.TimerFired{At: run.At{Now: now}, ID: i.ID}})
 		}
 	}

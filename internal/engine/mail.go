@@ -155,7 +155,7 @@ func (n *node) post(ctx context.Context, ref Ref, in run.Input, extra func(*stor
 	m := &store.Mail{RunID: ref.ID, ID: "mail_" + n.e.cfg.NewID(), Kind: in.Kind(), Body: body, Created: n.e.now()}
 	applied := make(chan struct{}, 1)
 	n.mu.Lock()
-	n.replies[m.ID] = applied
+	n.replies[m.ID] = awaited{ref, applied}
 	n.mu.Unlock()
 	defer func() {
 		n.mu.Lock()

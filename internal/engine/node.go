@@ -65,9 +65,15 @@ type node struct {
 	resting map[Ref]bool
 	// replies are those who wait for their mail to be applied, watchers until when
 	// other nodes read a run.
-	replies  map[string]chan struct{}
+	replies  map[string]awaited
 	beats    int // of tend
 	watchers map[Ref]time.Time
+}
+
+// awaited is somebody who waits for mail to be applied to a run.
+type awaited struct {
+	ref  Ref
+	ring chan struct{}
 }
 
 // sweepMail is how long mail that was applied is kept for who asked.
@@ -88,7 +94,7 @@ func newNode(e *Engine, cfg Cluster) (*node, error) {
 		cfg.DrainTimeout = 30 * time.Second
 	}
 	n := &node{e: e, cfg: cfg, st: st, exec: cfg.Executor, kicks: make(chan struct{}, 1), orphans: map[Ref]int64{}, resting: map[Ref]bool{},
-		replies: map[string]chan struct{}{}, watchers: map[Ref]time.Time{}}
+		replies: map[string]awaited{}, watchers: map[Ref]time.Time{}}
 	if n.exec == nil {
 		n.exec = workersOf{n}
 	}
@@ -156,9 +162,13 @@ func (n *node) commit(ctx context.Context, tx *store.Tx) error {
 	return n.e.store.Commit(ctx, tx)
 }
 
+// now is the clock of leases, which is that of the timers they are renewed by, and not
+// the engine's.
+func (n *node) now() int64 { return time.Now().UnixMilli() }
+
 func (n *node) join() error {
 	id := "node_" + n.e.cfg.NewID()
-	sent, now := time.Now(), n.e.now()
+	sent, now := time.Now(), n.now()
 	err := n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Join: true, Now: now, For: n.cfg.Lease.Milliseconds(), Sweep: now - sweepMail.Milliseconds(),
 		Node: store.Node{ID: id, Name: n.cfg.Name, Version: run.StateVersion, Worker: n.cfg.Worker, Started: now}}}})
 	if err != nil {
@@ -218,7 +228,7 @@ func (n *node) renew() {
 		if id == "" {
 			return
 		}
-		sent, now := time.Now(), n.e.now()
+		sent, now := time.Now(), n.now()
 		c := store.NodeChange{Node: store.Node{ID: id}, Now: now, For: n.cfg.Lease.Milliseconds()}
 		if time.Since(swept) > time.Minute {
 			c.Sweep, swept = now-sweepMail.Milliseconds(), sent
@@ -289,6 +299,10 @@ func (e *Engine) holds() bool { return e.node == nil || e.node.lease() != "" }
 
 // end gives the lease back, so that others need not wait for its end.
 func (n *node) end() {
+	// Not for tools that do not end: nobody waits for those, here or there.
+	for _, d := range n.stopDrivers() {
+		<-d.gone
+	}
 	n.mu.Lock()
 	id := n.id
 	n.id = ""
@@ -357,7 +371,7 @@ func (e *Engine) Nodes(ctx context.Context) ([]*store.Node, error) {
 	if e.node == nil {
 		return nil, nil
 	}
-	all, err := e.node.st.Nodes(ctx, e.now())
+	all, err := e.node.st.Nodes(ctx, e.node.now())
 	if err != nil {
 		return nil, internal("engine.Nodes", err)
 	}

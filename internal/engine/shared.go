@@ -34,10 +34,17 @@ func (n *node) take(x note) {
 		}
 	case noteDone:
 		n.mu.Lock()
-		c := n.replies[x.ID]
+		a := n.replies[x.ID]
 		n.mu.Unlock()
-		ring(c)
+		ring(a.ring)
 	case noteEnd:
+		n.mu.Lock()
+		for _, a := range n.replies {
+			if a.ref == ref {
+				ring(a.ring) // it came too late
+			}
+		}
+		n.mu.Unlock()
 		e.wakeWaiters(ref)
 		n.kick()
 		if s != nil {
@@ -69,8 +76,8 @@ func ring(c chan struct{}) {
 func (n *node) missed() {
 	n.kick()
 	n.mu.Lock()
-	for _, c := range n.replies {
-		ring(c)
+	for _, a := range n.replies {
+		ring(a.ring)
 	}
 	n.mu.Unlock()
 	e := n.e
@@ -175,7 +182,7 @@ func (e *Engine) ahead(ctx context.Context, session Ref) (string, error) {
 	if e.node == nil {
 		return e.active(session), nil
 	}
-	id, err := e.node.st.Ahead(ctx, session.Tenant, session.ID, e.now())
+	id, err := e.node.st.Ahead(ctx, session.Tenant, session.ID, e.node.now())
 	if err != nil {
 		return "", notFound("session", session.ID, err)
 	}
@@ -188,7 +195,7 @@ func (n *node) hold(tenant, name, id string) error {
 	if node == "" {
 		return store.ErrLapsed
 	}
-	return n.commit(n.e.ctx, &store.Tx{Tenant: tenant, Holds: []store.Hold{{Name: name, ID: id, Node: node, Now: n.e.now()}}})
+	return n.commit(n.e.ctx, &store.Tx{Tenant: tenant, Holds: []store.Hold{{Name: name, ID: id, Node: node, Now: n.now()}}})
 }
 
 // letGo ends a hold. One that is left goes with the lease.
@@ -245,7 +252,7 @@ func (e *Engine) startShared(ctx context.Context, req *StartRequest, row *store.
 	id := n.lease()
 	if mine = mine && id != "" && n.room() > 0; mine {
 		row.Epoch = 1
-		tx.Claims = []store.Claim{{RunID: row.ID, Node: id, Epoch: 1, Now: e.now()}}
+		tx.Claims = []store.Claim{{RunID: row.ID, Node: id, Epoch: 1, Now: n.now()}}
 	}
 	err := e.store.Commit(context.WithoutCancel(ctx), tx)
 	if mine && errors.Is(err, store.ErrLapsed) {
