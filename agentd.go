@@ -19,7 +19,6 @@ import (
 	"agentd/internal/profile"
 	"agentd/internal/server"
 	"agentd/internal/store"
-	"agentd/internal/store/sqlite"
 	"agentd/message"
 	"agentd/tool"
 )
@@ -30,7 +29,8 @@ type Config struct {
 	// Configs is the folder with agents/, mcp/ and agentd.yaml; empty for the
 	// embedded defaults.
 	Configs string
-	// Data is the folder of the store; empty or ":memory:" keeps nothing.
+	// Data is the folder of the store, or the URL of a PostgreSQL database
+	// (postgres://…); empty or ":memory:" keeps nothing.
 	Data string
 	// Tenant is whose sessions and runs the runtime's methods see; empty:
 	// "default", which is also that of servers without API keys. Servers of the
@@ -139,7 +139,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		return nil, err
 	}
 	cfg.Log = obs.log
-	st, err := sqlite.Open(storePath(cfg.Data), &sqlite.Options{ReadOnly: cfg.ReadOnly})
+	st, err := openStore(ctx, cfg.Data, cfg.ReadOnly, &conf.Settings.Database)
 	if err != nil {
 		return nil, errors.Join(err, obs.close())
 	}
@@ -179,14 +179,6 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		cfg.Log.Info("going on with unfinished runs", "runs", n)
 	}
 	return rt, nil
-}
-
-// storePath is the file of a data folder.
-func storePath(data string) string {
-	if data == "" || data == ":memory:" {
-		return ":memory:"
-	}
-	return filepath.Join(data, "agentd.db")
 }
 
 func loadConfig(cfg *Config) (*profile.Config, error) {

@@ -76,9 +76,9 @@ func (a *app) serve(ctx context.Context, addr, demo string, keyless bool) error 
 		return err
 	}
 	if demo == "" {
-		fmt.Fprintf(a.Err, "agentd %s listens on %s (data: %s)\n", agentd.Version(), base, data)
+		fmt.Fprintf(a.Err, "agentd %s listens on %s (data: %s)\n", agentd.Version(), base, agentd.LocationName(data))
 	} else {
-		go a.demonstrate(ctx, rt, base, data, demo)
+		go a.demonstrate(ctx, rt, base, agentd.LocationName(data), demo)
 	}
 	return srv.Serve(ctx, addr)
 }

@@ -56,8 +56,8 @@ type driver struct {
 	children map[string]bool
 	draining bool
 	gotMail  bool
-	commits *committer
-	reply   *reply // of the open step, for the events that refer to it
+	commits  *committer
+	reply    *reply // of the open step, for the events that refer to it
 	// scratches are the adapters' private memories, by model.
 	scratches map[int]*model.Scratch
 	calls     string // entry of the reply whose calls are open
