@@ -159,7 +159,10 @@ func (n *node) commit(ctx context.Context, tx *store.Tx) error {
 	if tx.Tenant == "" {
 		tx.Tenant = store.DefaultTenant
 	}
-	return n.e.store.Commit(ctx, tx)
+	if len(tx.Nodes) > 0 {
+		return n.e.store.Commit(ctx, tx) // what nobody knows of a lease is as good as none
+	}
+	return n.e.put(ctx, tx)
 }
 
 // now is the clock of leases, which is that of the timers they are renewed by, and not

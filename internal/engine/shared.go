@@ -254,10 +254,10 @@ func (e *Engine) startShared(ctx context.Context, req *StartRequest, row *store.
 		row.Epoch = 1
 		tx.Claims = []store.Claim{{RunID: row.ID, Node: id, Epoch: 1, Now: n.now()}}
 	}
-	err := e.store.Commit(context.WithoutCancel(ctx), tx)
+	err := e.put(ctx, tx)
 	if mine && errors.Is(err, store.ErrLapsed) {
 		mine, tx.Claims = false, nil
-		err = e.store.Commit(context.WithoutCancel(ctx), tx)
+		err = e.put(ctx, tx)
 	}
 	if err != nil {
 		return e.startFailed(ctx, req.Tenant, err)
