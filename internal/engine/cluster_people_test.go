@@ -218,10 +218,11 @@ func TestLanesAcrossNodes(t *testing.T) {
 		}
 		// A free session is taken by one of two that insist.
 		var errs [2]error
+		var got [2]*Run
 		var both sync.WaitGroup
 		for i := range errs {
 			both.Go(func() {
-				_, errs[i] = all[i].Start(t.Context(), StartRequest{SessionID: ses.ID, Input: blocks("y"), WhenBusy: Reject})
+				got[i], errs[i] = all[i].Start(t.Context(), StartRequest{SessionID: ses.ID, Input: blocks("y"), WhenBusy: Reject})
 			})
 		}
 		both.Wait()
@@ -230,6 +231,17 @@ func TestLanesAcrossNodes(t *testing.T) {
 		}
 		if _, err := all[2].Append(t.Context(), ref(ses.ID), message.User("aside")); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("append: %v", err)
+		}
+		for _, r := range got {
+			if r != nil {
+				n.ended(all[2], r.ID, "completed")
+			}
+		}
+		if _, err := all[2].Append(t.Context(), ref(ses.ID), message.User("aside")); err != nil {
+			t.Errorf("append: %v", err)
+		}
+		if err := all[1].DeleteSession(t.Context(), ref(ses.ID)); err != nil {
+			t.Errorf("delete: %v", err)
 		}
 	})
 }
