@@ -57,7 +57,9 @@ type app struct {
 	configs string
 	server  string
 	key     string
-	tenant  string
+	// noWorker is for processes that leave runs to others.
+	noWorker bool
+	tenant   string
 	// manages is for commands that name tenants to a server.
 	manages bool
 	verbose bool
@@ -162,7 +164,7 @@ limits, ask before they break things, and show every decision they made.
 	f.BoolVar(&a.json, "json", false, "write JSON, one value a line")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more, on standard error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(),
+	root.AddCommand(a.serveCommand(), a.workerCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(),
 		a.keysCommand(), a.configCommand(), a.doctorCommand(), a.storeCommand(), a.simCommand())
 	return root
 }
@@ -254,7 +256,7 @@ func (a *app) open(ctx context.Context, log *slog.Logger, dormant bool) (*agentd
 	if err != nil {
 		return nil, err
 	}
-	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log, Dormant: dormant})
+	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log, Dormant: dormant, NoWorker: a.noWorker})
 }
 
 func input(s string) []message.Block { return agentd.Text(s) }

@@ -157,7 +157,7 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claime
 		ORDER BY x.rank, r.key LIMIT $2`, []any{q.Version, q.Limit + q.Roots}
 	if q.Only != nil {
 		sql, args = claimColumns+`(SELECT r.key, (EXISTS (SELECT 1 FROM (`+due+`) d (key, urgent, rank) WHERE d.key = r.key))::int AS urgent FROM runs r
-			WHERE r.tenant = (SELECT key FROM tenants WHERE id = $2) AND r.id = $3)`+claimTables+`WHERE `+claimFree, []any{q.Version, q.Only.Tenant, q.Only.ID}
+			WHERE r.tenant = (SELECT key FROM tenants WHERE id = $2) AND (r.id = $3 OR $4 AND r.root_id = $3))`+claimTables+`WHERE `+claimFree+` ORDER BY r.key`, []any{q.Version, q.Only.Tenant, q.Only.ID, q.Below}
 	}
 	found, err := list(ctx, s, sql, claimableOf, args...)
 	if err != nil {
