@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"agentd/fault"
 	"agentd/internal/store"
 	"agentd/internal/store/postgres/pgtest"
 )
@@ -275,6 +276,38 @@ func TestUnknown(t *testing.T) {
 	}
 	if _, err := s.Session(t.Context(), tenant, "late"); err != nil {
 		t.Error(err)
+	}
+	// It goes away in the middle of a commit, which waits for somebody's lock.
+	admin, err := s.target.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSoon(admin)
+	if _, err := admin.Exec(t.Context(), "BEGIN; SELECT * FROM runs FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	tx = &store.Tx{Tenant: tenant, Fences: []store.Fence{{RunID: "r", Epoch: 1}}, Events: []*store.Event{eventOfStep("r", 1)},
+		Runs: []store.RunChange{{ID: "r", RunUpdate: store.RunUpdate{Status: "running", Epoch: 1, Seq: 1}}}}
+	result := make(chan error, 1)
+	go func() { result <- s.Commit(t.Context(), tx) }()
+	for waits := false; !waits; {
+		if waits, err = get(t.Context(), admin, "SELECT 1 FROM pg_locks WHERE NOT granted", func(row) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Kill(t)
+	if err := <-result; !errors.Is(err, store.ErrUnknown) || fault.KindOf(err) != fault.Unavailable || len(tx.Attempt) == 0 {
+		t.Fatalf("a commit whose server went away: %v", err)
+	}
+	c.Restart(t)
+	if err := w.commit(t.Context(), s, tx); err != nil && !errors.Is(err, store.ErrAway) {
+		t.Fatal(err)
+	}
+	for tx.Attempt != nil {
+		_ = w.commit(t.Context(), s, tx)
+	}
+	if events, err := s.Events(t.Context(), tenant, "r", 0, 0); err != nil || len(events) != 1 {
+		t.Errorf("%d events, %v", len(events), err)
 	}
 }
 

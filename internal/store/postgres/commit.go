@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -88,7 +89,7 @@ func (s *Store) settle(ctx context.Context, c *change, retry *retrying, unknown 
 		o, err := s.attempt(ctx, c)
 		switch o {
 		case made:
-			c.tx.Attempt = nil
+			c.known()
 			if c.fenced != "" {
 				s.mu.Lock()
 				remember(s.last, runName{c.tenant, c.fenced}, c.id)
@@ -99,7 +100,12 @@ func (s *Store) settle(ctx context.Context, c *change, retry *retrying, unknown 
 			}
 			return nil
 		case refuse:
-			c.tx.Attempt = nil
+			var said *fault.Error
+			if unknown && !errors.As(err, &said) {
+				// The server takes nothing any more, so it can not be asked either.
+				return s.gaveUp(ctx, c, unknown, err)
+			}
+			c.known()
 			return s.target.wrap("postgres.Commit", err)
 		case lost:
 			unknown = true
@@ -114,6 +120,13 @@ func (s *Store) settle(ctx context.Context, c *change, retry *retrying, unknown 
 		if err != nil {
 			return s.gaveUp(ctx, c, unknown, err)
 		}
+	}
+}
+
+// known forgets the name under which a Tx might have been committed.
+func (c *change) known() {
+	if c.tx.Attempt != nil {
+		c.tx.Attempt = nil
 	}
 }
 
@@ -153,7 +166,7 @@ func (s *Store) attempt(ctx context.Context, c *change) (outcome, error) {
 	conn, err := s.pool.Acquire(acquire)
 	done()
 	if err != nil {
-		if passing(err) || ctx.Err() != nil {
+		if passing(err) || ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) { // all connections are busy
 			return notMade, err
 		}
 		return refuse, err

@@ -20,4 +20,10 @@
 // which see all that was committed before the lock was had. Whatever is not as it must
 // be ends the transaction from inside (agentd_refuse in the schema), so no answer has
 // to be waited for in the middle.
+//
+// To add to what is stored: a migration with the same number, tables and columns as the
+// embedded store's (numbers are bigint, ids text COLLATE "C", what others wrote bytea);
+// the statements in apply_*.go, in the order of the fields of Tx; the reads; what goes
+// with a session in dropSession. Copies find new tables by themselves, and refuse
+// stores whose tables differ.
 package postgres

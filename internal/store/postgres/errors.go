@@ -36,11 +36,10 @@ const (
 	codeCancelled     = "57014" // by statement_timeout, or by somebody
 	codeNoDatabase    = "3D000"
 	codeNoPrivilege   = "42501"
-	codeNoTable       = "42P01"
-	codeNoSchema      = "3F000"
 	codeStalePlan     = "0A000"
 	codeNoStatement   = "26000"
 	codeDiskFull      = "53100"
+	codeReadOnly      = "25006" // a standby that is not promoted yet
 )
 
 func pgError(err error) *pgconn.PgError {
@@ -94,7 +93,7 @@ func settled(err error) bool {
 func passing(err error) bool {
 	if e := pgError(err); e != nil {
 		switch e.Code {
-		case codeSerialization, codeDeadlock, codeCancelled, codeStalePlan, codeNoStatement, codeDiskFull:
+		case codeSerialization, codeDeadlock, codeCancelled, codeStalePlan, codeNoStatement, codeDiskFull, codeReadOnly:
 			return true
 		}
 		// Connection exceptions, insufficient resources, and what an operator did.
