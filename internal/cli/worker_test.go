@@ -12,7 +12,7 @@ import (
 func TestRolesNeedASharedStore(t *testing.T) {
 	b := newBench(t)
 	b.here("worker").exits(2).complains("needs a store that several processes share", "--store postgres://")
-	b.here("serve", "--no-worker", "--addr", "127.0.0.1:0").exits(2).complains("nobody would drive the runs", "--store postgres://")
+	b.here("serve", "--no-worker", "--addr", "127.0.0.1:0").exits(2).complains("nobody would drive the runs", "PostgreSQL")
 }
 
 // A worker answers for its health and its metrics, and takes no requests.

@@ -50,6 +50,7 @@ func TestNotesFitIntoMessages(t *testing.T) {
 		tell(event.Event{RunID: "r", Seq: seq, Type: event.ToolCompleted, Data: &event.Tool{Result: strings.Repeat("x", 9000)}}, seq-1)
 		tell(text("end"), seq)
 		pass(time.Second)
+		synctest.Wait()
 		for _, m := range bus.said {
 			if len(m) > busMost {
 				t.Errorf("a message of %d bytes", len(m))
