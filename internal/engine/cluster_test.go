@@ -366,7 +366,7 @@ func (n *nodes) answerDone(e *Engine, id string) (any bool) {
 				n.t.Fatal(err)
 			}
 		}
-		<-time.After(50 * time.Millisecond)
+		<-time.After(300 * time.Millisecond)
 	}
 }
 
@@ -411,10 +411,13 @@ func TestANodeThatWasStoppedFindsItselfReplaced(t *testing.T) {
 // before others may begin theirs.
 func TestANodeThatIsCutOffStopsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var stopped, again time.Time
 		entered := make(chan struct{}, 2)
 		n := newNodes(t, oneCall("act", `{}`), toolFunc{tool.Spec{Name: "act", Effect: tool.Idempotent}, func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 			entered <- struct{}{}
+			mu.Lock()
+			defer mu.Unlock()
 			if stopped.IsZero() {
 				<-ctx.Done()
 				stopped = time.Now()
@@ -430,6 +433,8 @@ func TestANodeThatIsCutOffStopsInTime(t *testing.T) {
 		cut := time.Now()
 		m.die() // of the store it hears nothing more; the process goes on
 		n.ended(b, r.ID, "completed")
+		mu.Lock()
+		defer mu.Unlock()
 		if stopped.IsZero() || !stopped.Before(again) || again.Sub(cut) > 7*time.Second {
 			t.Errorf("cut off at 0, stopped after %v, taken over after %v", stopped.Sub(cut), again.Sub(cut))
 		}
