@@ -69,13 +69,17 @@ func (n *node) kick() {
 // work claims runs when there may be some, and looks after those of this node.
 func (n *node) work() {
 	defer n.e.wg.Done()
-	t := time.NewTicker(n.cfg.Poll)
+	t, orphans := time.NewTicker(n.cfg.Poll), time.NewTicker(orphansEvery)
 	defer t.Stop()
+	defer orphans.Stop()
+	n.wakeOrphans()
 	for {
 		select {
 		case <-n.kicks:
 		case <-t.C:
 			n.tend()
+		case <-orphans.C:
+			n.wakeOrphans()
 		case <-n.e.ctx.Done():
 			return
 		}

@@ -175,14 +175,17 @@ func (n *node) post(ctx context.Context, ref Ref, in run.Input, extra func(*stor
 	if err := wake(ctx, ref); err != nil {
 		n.e.log.Warn("a run could not be woken; it is found by who looks for work", "run", ref.ID, "error", err)
 	}
-	for {
-		select {
-		case <-applied:
-		case <-n.tick():
-		case <-ctx.Done():
-			return &fault.Error{Kind: fault.Timeout, Err: ctx.Err(), Hint: "The request may still take effect."}
-		case <-n.e.ctx.Done():
-			return fault.New(fault.Unavailable, "the engine is closing: the request may still take effect")
+	// The first look needs no sign: a run that ended ahead of the mail gives none any more.
+	for sign := false; ; sign = true {
+		if sign {
+			select {
+			case <-applied:
+			case <-n.tick():
+			case <-ctx.Done():
+				return &fault.Error{Kind: fault.Timeout, Err: ctx.Err(), Hint: "The request may still take effect."}
+			case <-n.e.ctx.Done():
+				return fault.New(fault.Unavailable, "the engine is closing: the request may still take effect")
+			}
 		}
 		// The run first: once it has ended, nothing more is applied than what the
 		// mail then says.
@@ -191,6 +194,9 @@ func (n *node) post(ctx context.Context, ref Ref, in run.Input, extra func(*stor
 			if errors.Is(err, store.ErrNotFound) {
 				return notFound("run", ref.ID, err)
 			}
+			continue
+		}
+		if !sign && !run.Status(row.Status).Ended() {
 			continue
 		}
 		now, err := n.st.Outcome(ctx, ref.Tenant, ref.ID, m.ID)
