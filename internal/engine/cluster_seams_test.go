@@ -83,19 +83,26 @@ func TestMailThatComesAfterTheEndIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		n := newNodes(t, listener, gated("work", tool.Read, g))
-		over := make(chan struct{})
-		n.picky().set(func(tx *store.Tx) bool {
-			if len(tx.Mail) > 0 {
-				<-over
+		// Whoever steers has seen the run under way, and is held up before it writes.
+		over, held := make(chan struct{}), make(chan struct{})
+		var hold atomic.Bool
+		a := n.node("a", true, func(c *Config) {
+			c.Cluster.Lease, c.Cluster.Poll = 100*time.Hour, 10*time.Hour
+			id := newIDs(time.Now)
+			c.NewID = func() string {
+				if hold.CompareAndSwap(true, false) {
+					close(held)
+					<-over
+				}
+				return id()
 			}
-			return false
 		})
-		a := n.node("a", true, func(c *Config) { c.Cluster.Lease, c.Cluster.Poll = 100*time.Hour, 10*time.Hour })
 		r := n.started(a, StartRequest{})
 		<-g.entered
+		hold.Store(true)
 		done := make(chan error, 1)
 		go func() { done <- a.Steer(t.Context(), ref(r.ID), blocks("now")) }()
-		synctest.Wait()
+		<-held
 		close(g.open)
 		n.ended(a, r.ID, "completed")
 		synctest.Wait()
