@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -172,5 +173,38 @@ func TestDrainGivesBackWhatWasReserved(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Whenever a node dies, who takes its runs over keeps their budgets: nothing stays held,
+// and what nobody knows of counts as used.
+func TestTakeoverAtEveryCommitWithACap(t *testing.T) {
+	capped := func(n *nodes) {
+		a := n.agents["test"]
+		a.Caps, a.Models[0].Info, a.Models[0].MaxTokens = Caps{MaxTokens: 1_000_000}, dollarPrice(), 1000
+	}
+	want, commits, once := "", 0, int64(0)
+	synctest.Test(t, func(t *testing.T) {
+		script, tools := workload(&counter{})
+		n := newNodes(t, script, tools...)
+		capped(n)
+		e, m := n.mortalNode("a", 0, false)
+		r := n.ended(e, n.started(e, StartRequest{}).ID, "completed")
+		want, commits, once = n.transcript(r.SessionID), m.n, n.pot(store.PotRun, r.ID).Settled.Tokens
+	})
+	if commits < 10 || once == 0 {
+		t.Fatalf("%d commits, %d tokens", commits, once)
+	}
+	for at := 2; at <= commits; at++ {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("commit %d after=%v", at, after), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					n, r := takeoverAt(t, at, after, want, capped)
+					if p := n.pot(store.PotRun, r.ID); p.Held != (store.Amounts{}) || p.Settled.Tokens < once || p.Settled.Tokens > once+20_000 {
+						t.Errorf("the pot has %+v; without a crash it has %d tokens", p, once)
+					}
+				})
+			})
+		}
 	}
 }

@@ -321,10 +321,13 @@ func TestTakeoverAtEveryCommit(t *testing.T) {
 	}
 }
 
-func takeoverAt(t *testing.T, at int, after bool, want string) {
+func takeoverAt(t *testing.T, at int, after bool, want string, change ...func(*nodes)) (*nodes, *Run) {
 	calls := &counter{}
 	script, tools := workload(calls)
 	n := newNodes(t, script, tools...)
+	for _, f := range change {
+		f(n)
+	}
 	a, m := n.mortalNode("a", at, after)
 	r := n.started(a, StartRequest{})
 	b := n.node("b", true)
@@ -354,6 +357,7 @@ func takeoverAt(t *testing.T, at int, after bool, want string) {
 			t.Errorf("%s ran %d times", key, k)
 		}
 	}
+	return n, r
 }
 
 // answerDone says of each call in doubt that it was made, until the run has ended.
