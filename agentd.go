@@ -66,6 +66,9 @@ type Config struct {
 	// which they are ahead of. It is for programs that come and go: one that
 	// cancels a run, or makes one, does not take over what others left.
 	Dormant bool
+	// NoWorker takes requests and leaves it to others that share the store to drive
+	// runs. Alone, with an embedded store, it is an error.
+	NoWorker bool
 }
 
 // Runtime runs agents. Its methods are safe for concurrent use.
@@ -81,6 +84,9 @@ type Runtime struct {
 	readOnly bool
 	// dormant: what was under way is not gone on with.
 	dormant bool
+	// shared: others may use the store, too; closeBus ends what connects them.
+	shared   bool
+	closeBus func() error
 	// observation is where logs, traces and metrics go.
 	observation *observation
 }
@@ -160,7 +166,13 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 			return f(ctx, ref.ID, msgs)
 		}
 	}
-	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log, Observer: obs.observer(), Traceparent: obs.traceparent(), TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
+	cluster, closeBus := clusterOf(&cfg, &conf.Settings.Cluster, st)
+	rt.shared, rt.closeBus = cluster != nil, closeBus
+	if cfg.NoWorker && !rt.shared {
+		return nil, errors.Join(&fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Err: errors.New("nobody would drive the runs of this store: it has one process alone"),
+			Hint: "Drop NoWorker (--no-worker), or name a PostgreSQL database as the store."}, rt.agents.close(), st.Close(), obs.close())
+	}
+	rt.engine, err = engine.New(engine.Config{Cluster: cluster, Store: st, Agents: rt.agents, Log: cfg.Log, Observer: obs.observer(), Traceparent: obs.traceparent(), TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
 		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
@@ -169,11 +181,11 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		Budgets:       budgets(&conf.Settings.Budgets),
 		KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {
-		return nil, errors.Join(err, rt.agents.close(), st.Close(), obs.close())
+		return nil, errors.Join(err, closeBus(), rt.agents.close(), st.Close(), obs.close())
 	}
 	obs.engine.Store(rt.engine)
 	obs.runtime.Store(rt)
-	if cfg.ReadOnly || cfg.Dormant {
+	if cfg.ReadOnly || cfg.Dormant && !rt.shared {
 		return rt, nil
 	}
 	n, err := rt.engine.Recover(ctx)
@@ -200,7 +212,7 @@ func loadConfig(cfg *Config) (*profile.Config, error) {
 
 // Close stops the runtime. Runs under way go on at the next Open on the same data.
 func (rt *Runtime) Close() error {
-	return errors.Join(rt.engine.Close(), rt.agents.close(), rt.observation.flush(), rt.store.Close(), rt.observation.close())
+	return errors.Join(rt.engine.Close(), rt.closeBus(), rt.agents.close(), rt.observation.flush(), rt.store.Close(), rt.observation.close())
 }
 
 // writable is the error of a change to a runtime that was opened to look.

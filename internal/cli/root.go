@@ -57,7 +57,9 @@ type app struct {
 	configs string
 	server  string
 	key     string
-	tenant  string
+	// noWorker is for processes that leave runs to others.
+	noWorker bool
+	tenant   string
 	// manages is for commands that name tenants to a server.
 	manages bool
 	verbose bool
@@ -174,7 +176,7 @@ limits, ask before they break things, and show every decision they made.
 	f.BoolVar(&a.json, "json", false, "write JSON, one value a line; also where the output is no terminal")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more, on standard error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(), a.budgetsCommand(),
+	root.AddCommand(a.serveCommand(), a.workerCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(), a.budgetsCommand(),
 		a.keysCommand(), a.configCommand(), a.doctorCommand(), a.storeCommand(), a.simCommand())
 	return root
 }
@@ -280,7 +282,7 @@ func (a *app) open(ctx context.Context, log *slog.Logger, dormant bool) (*agentd
 	if err != nil {
 		return nil, err
 	}
-	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log, Dormant: dormant})
+	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log, Dormant: dormant, NoWorker: a.noWorker})
 }
 
 func input(s string) []message.Block { return agentd.Text(s) }

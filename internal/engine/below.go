@@ -48,6 +48,10 @@ func (d *driver) pokeParent(b *batch, before *news) {
 		return
 	}
 	if now := newsOf(&d.state); now.status != before.status || !slices.Equal(now.ids, before.ids) {
+		if d.claim != nil {
+			d.lookMail(b)
+			return
+		}
 		b.after = append(b.after, d.poke)
 	}
 }

@@ -258,6 +258,8 @@ func (h *harness) answerAtTheRoot(ctx context.Context, r *Run) {
 // before the parent heard of it.
 func TestCrashRightAfterAChildThatAskedHasEnded(t *testing.T) {
 	h, _ := dynasty(t)
+	h.alone = true // nodes tell it by mail, in the commit
+	h.restart()
 	r := h.paused(h.run("go"), 1)
 	for _, id := range []string{r.ID, r.ID + ".c1", r.ID + ".c1.c1"} {
 		h.gone(&Run{ID: id})

@@ -12,9 +12,9 @@ import (
 // whenBusy deals with the active run of the session. A run that it returns took
 // the input.
 func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (*Run, error) {
-	active := e.occupant(ctx, ses)
-	if active == "" {
-		return nil, nil
+	active, err := e.ahead(ctx, ses)
+	if err != nil || active == "" {
+		return nil, err
 	}
 	ref := Ref{ses.Tenant, active}
 	if req.IdempotencyKey != "" {

@@ -288,6 +288,9 @@ func (h *harness) abandon() {
 	h.engine.closed = true
 	h.engine.mu.Unlock()
 	h.engine.stop()
+	if n := h.engine.node; n != nil {
+		n.end() // as if its lease were over
+	}
 	h.start()
 }
 

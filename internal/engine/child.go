@@ -181,8 +181,6 @@ func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Ru
 		}
 		return internal("engine.startChild", err)
 	}
-	if e.lineUp(Ref{tenant, row.SessionID}, row.ID) {
-		e.drive(Ref{tenant, row.ID})
-	}
+	e.submit(ctx, Ref{tenant, row.SessionID}, row)
 	return nil
 }

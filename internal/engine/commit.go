@@ -328,6 +328,8 @@ func merge(a, b *store.Tx) {
 	a.BlobUses = append(a.BlobUses, b.BlobUses...)
 	a.ExpireArtifacts = append(a.ExpireArtifacts, b.ExpireArtifacts...)
 	a.Quarantine = append(a.Quarantine, b.Quarantine...)
+	a.Mail = append(a.Mail, b.Mail...)
+	a.MailDone = append(a.MailDone, b.MailDone...)
 }
 
 // writeTo turns a write of the machine into rows.

@@ -93,6 +93,9 @@ func (d *driver) load() (run.Input, error) {
 	} else if row, err = e.store.Load(ctx, d.ref.Tenant, d.ref.ID); err != nil {
 		return nil, notFound("run", d.ref.ID, err)
 	}
+	if d.claim != nil && d.claim.epoch != row.Epoch {
+		return nil, errLost
+	}
 	d.row, d.fence = row, row.Epoch
 	d.stream.start(row.Seq)
 	d.state = run.New(row.ID, row.SessionID)
@@ -183,7 +186,7 @@ func (d *driver) loadAgent() error {
 	defer unload()
 	d.mu.Lock()
 	for _, it := range d.inbox {
-		if _, cancel := it.in.(run.CancelRequested); cancel {
+		if it.cancels() {
 			unload()
 		}
 	}

@@ -47,8 +47,17 @@ type driver struct {
 	// effects are the open ones by key; each has the function that ends it.
 	effects map[string]context.CancelCauseFunc
 	fence   int64 // the epoch that the store has for the run
-	commits *committer
-	reply   *reply // of the open step, for the events that refer to it
+	// claim is the right to drive a run of a shared store, or nil. needs is the version
+	// of the node that must go on with it, mailed the mail that was taken up, children
+	// the keys of effects that only wait for a child run. draining: it hands over.
+	claim    *claim
+	needs    int
+	mailed   map[string]bool
+	children map[string]bool
+	draining bool
+	gotMail  bool
+	commits  *committer
+	reply    *reply // of the open step, for the events that refer to it
 	// scratches are the adapters' private memories, by model.
 	scratches map[int]*model.Scratch
 	calls     string // entry of the reply whose calls are open
@@ -75,6 +84,10 @@ type item struct {
 	// on with another agent of its profile.
 	look  bool
 	agent *Agent
+	// Nor are mail and drain: there is some in the store, and the driver is to hand
+	// over. With unload the mail asks to stop. letter is the mail that in is of.
+	mail, unload, drain bool
+	letter              string
 }
 
 // fresh is a run in a session of its own that was accepted just now: what its
@@ -88,16 +101,19 @@ type fresh struct {
 }
 
 // drive starts a driver for the run unless there is one.
+// Of a shared store it drives what it has claimed alone.
 func (e *Engine) drive(ref Ref) *driver { return e.driveFresh(ref, nil) }
 
-func (e *Engine) driveFresh(ref Ref, f *fresh) *driver {
+func (e *Engine) driveFresh(ref Ref, f *fresh) *driver { return e.driveAs(ref, f, nil) }
+
+func (e *Engine) driveAs(ref Ref, f *fresh, c *claim) *driver {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if d := e.drivers[ref]; d != nil || e.closed {
+	if d := e.drivers[ref]; d != nil || e.closed || e.node != nil && c == nil {
 		return d
 	}
 	ctx, stop := context.WithCancel(e.ctx)
-	d := &driver{e: e, ref: ref, fresh: f, ctx: ctx, stop: stop, gone: make(chan struct{}), wake: make(chan struct{}, 1),
+	d := &driver{e: e, ref: ref, fresh: f, claim: c, ctx: ctx, stop: stop, gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		timers: map[string]func() bool{}, effects: map[string]context.CancelCauseFunc{}}
 	d.commits = newCommitter(d)
 	if f != nil {
@@ -114,6 +130,9 @@ func (e *Engine) driveFresh(ref Ref, f *fresh) *driver {
 // send hands an input to the run, whoever has to be woken, and waits until it is
 // durable. The error is a *fault.Error.
 func (e *Engine) send(ctx context.Context, ref Ref, in run.Input, extra func(*store.Tx)) error {
+	if e.node != nil {
+		return e.node.post(ctx, ref, in, extra)
+	}
 	it := item{in: in, extra: extra, done: make(chan error, 1)}
 	for {
 		d := e.drive(ref)
@@ -140,45 +159,6 @@ func (e *Engine) send(ctx context.Context, ref Ref, in run.Input, extra func(*st
 	}
 }
 
-func (d *driver) put(it item) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.leaving {
-		return false
-	}
-	d.inbox = append(d.inbox, it)
-	if _, cancel := it.in.(run.CancelRequested); cancel && d.unload != nil {
-		d.unload()
-	}
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
-	return true
-}
-
-// departing is whether the driver is about to go, or has to.
-func (d *driver) departing() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.leaving || d.ctx.Err() != nil
-}
-
-func (d *driver) take() []item {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	items := d.inbox
-	d.inbox = nil
-	return items
-}
-
-// waiting is whether there are items to take.
-func (d *driver) waiting() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.inbox) > 0
-}
-
 // main is the life of a driver.
 func (d *driver) main() {
 	defer d.e.wg.Done()
@@ -198,6 +178,9 @@ func (d *driver) main() {
 			d.e.log.Error("a run can not be driven", "run", d.ref.ID, "error", err)
 		}
 		var illegal *run.IllegalError
+		if errors.As(err, &illegal) && illegal.Newer {
+			d.needs = run.StateVersion + 1
+		}
 		if d.ctx.Err() == nil && fault.KindOf(err) != fault.NotFound && !errors.As(err, &illegal) {
 			d.e.driveLater(d.ref) // the store may only have been busy
 		}
@@ -208,7 +191,7 @@ func (d *driver) main() {
 		return
 	}
 	d.loaded = true
-	if d.row.ParentID != "" && d.state.Status != run.Queued {
+	if d.row.ParentID != "" && d.state.Status != run.Queued && d.claim == nil {
 		d.poke() // a poke may have been lost with the last driver
 	}
 	if d.state.Status == run.Paused && first != nil {
@@ -224,12 +207,19 @@ func (d *driver) main() {
 			waiting[i] = item{}
 		}
 	}
+	if first != nil {
+		d.readMail(run.CancelRequested{}.Kind())
+	}
 	if first != nil && !d.state.Status.Ended() {
 		d.apply(item{in: first})
 	}
 	d.look()
+	if d.fresh == nil { // of one that was accepted just now others are told
+		d.readMail()
+		d.expireDue()
+	}
 	for _, it := range waiting {
-		if it.in != nil || it.look || it.agent != nil {
+		if it.in != nil || it.look || it.agent != nil || it.drain {
 			d.apply(it)
 		}
 	}
@@ -241,7 +231,7 @@ func (d *driver) main() {
 			return
 		}
 		admitted := true
-		if d.state.Status == run.Queued && d.turn() {
+		if d.state.Status == run.Queued && d.turn() && !d.draining {
 			if admitted = d.e.slots.take(d); admitted {
 				if err := d.refresh(); err != nil {
 					d.e.log.Error("a run can not be started", "run", d.ref.ID, "error", err)
@@ -253,7 +243,7 @@ func (d *driver) main() {
 				continue
 			}
 		}
-		if admitted && d.idle() && d.depart() {
+		if (admitted && d.idle() || d.draining && d.calm()) && d.depart() {
 			return
 		}
 		if d.lingers {
@@ -282,6 +272,9 @@ func (d *driver) idle() bool {
 
 // turn is whether no other run of the session is ahead.
 func (d *driver) turn() bool {
+	if d.claim != nil {
+		return d.state.Cancel == "" && d.claim.turn
+	}
 	return d.state.Cancel == "" && d.e.active(Ref{d.ref.Tenant, d.row.SessionID}) == d.ref.ID
 }
 
@@ -320,6 +313,9 @@ func (d *driver) leave() {
 	d.e.mu.Unlock()
 	close(d.gone)
 	d.stop()
+	if d.claim != nil {
+		d.e.node.left(d)
+	}
 	for _, it := range rest {
 		if it.done != nil {
 			it.done <- fault.New(fault.Unavailable, "the run is being handed over: try again")
@@ -365,6 +361,13 @@ func (d *driver) apply(it item) {
 	if it.look {
 		delete(d.timers, lookKey)
 		d.look()
+		return
+	}
+	if it.mail || it.drain {
+		d.draining = d.draining || it.drain
+		if it.mail {
+			d.readMail()
+		}
 		return
 	}
 	if it.agent != nil {
@@ -461,8 +464,13 @@ func (d *driver) rejected(it item, in run.Input, err error) {
 		if d.state.Cancel != "" && !d.state.Status.Ended() {
 			status = "being cancelled"
 		}
+		refusal := &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s can not take this now: it is %s", d.ref.ID, status)}
+		if it.letter != "" {
+			d.refuseMail(it.letter, refusal, done)
+			return
+		}
 		d.commits.afterAll(func() {
-			done <- &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s can not take this now: it is %s", d.ref.ID, status)}
+			done <- refusal
 		})
 		d.e.log.Debug("an input came too late", "run", d.ref.ID, "input", in.Kind(), "error", err)
 		return

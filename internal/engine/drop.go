@@ -24,9 +24,9 @@ func (e *Engine) drop(ctx context.Context, ref Ref, ok func(*store.Session) bool
 	id := e.cfg.NewID()
 	hold := func(session string) error {
 		lane := Ref{ref.Tenant, session}
-		active := e.reserveAlone(ctx, lane, id)
-		if active == "" {
-			return nil
+		active, err := e.reserveAlone(ctx, lane, id)
+		if err != nil || active == "" {
+			return err
 		}
 		if !strings.HasPrefix(active, "run_") {
 			return busy(active)

@@ -199,6 +199,8 @@ type Config struct {
 	// KeepEphemeral is how long ephemeral sessions are kept after their last
 	// run ended; 0 keeps them. They are deleted from Recover on.
 	KeepEphemeral time.Duration
+	// Cluster makes the engine one of several nodes on the store; nil: it is alone.
+	Cluster *Cluster
 }
 
 // Engine drives runs. Its methods are safe for concurrent use.
@@ -208,6 +210,7 @@ type Engine struct {
 	log   *slog.Logger
 	// validator compiles each tool's schema once, for all runs.
 	validator *tool.Validator
+	node      *node // nil: the engine is alone on its store
 
 	// ctx ends when the engine closes; everything it started hangs on it.
 	ctx   context.Context
@@ -282,18 +285,33 @@ func New(cfg Config) (*Engine, error) {
 		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{},
 		later: map[Ref]*time.Timer{}, expiries: map[expiry]*time.Timer{}, deciding: map[Ref]bool{}}
 	e.meters = rate.New(cfg.Now, e.used)
+	if cfg.Cluster != nil {
+		var err error
+		if e.node, err = newNode(e, *cfg.Cluster); err != nil {
+			stop()
+			return nil, err
+		}
+	}
 	return e, nil
 }
 
 // Recover goes on with every run that was under way when the last engine ended,
 // and returns how many there are. It does not wait for them. From then on
-// ephemeral sessions are deleted when their time is over.
+// ephemeral sessions are deleted when their time is over. One of several nodes begins
+// to take part instead: it counts nothing, and takes what nobody drives.
 func (e *Engine) Recover(ctx context.Context) (int, error) {
-	refs, err := e.store.Unfinished(ctx)
-	if err != nil {
-		return 0, &fault.Error{Op: "engine.Recover", Kind: fault.Unavailable, Err: err}
+	var refs []store.RunRef
+	if e.node != nil {
+		if err := e.node.start(); err != nil {
+			return 0, err
+		}
+	} else {
+		var err error
+		if refs, err = e.store.Unfinished(ctx); err != nil {
+			return 0, &fault.Error{Op: "engine.Recover", Kind: fault.Unavailable, Err: err}
+		}
+		e.goOn(refs)
 	}
-	e.goOn(refs)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.cfg.KeepEphemeral > 0 && !e.closed {
@@ -335,7 +353,8 @@ func (e *Engine) goOn(refs []store.RunRef) {
 }
 
 // Close stops driving. Nothing is written: what was not committed has not
-// happened, and the next engine's Recover goes on from there.
+// happened, and the next engine's Recover goes on from there. One of several nodes
+// gives its lease back, so that others go on at once; see also Drain.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.closed = true
@@ -347,6 +366,9 @@ func (e *Engine) Close() error {
 	}
 	e.mu.Unlock()
 	e.stop()
+	if e.node != nil {
+		e.node.end()
+	}
 	e.wg.Wait()
 	e.workers.close()
 	return nil
@@ -363,6 +385,9 @@ func (e *Engine) Ready(ctx context.Context) error {
 	case broken != nil:
 		return &fault.Error{Kind: fault.Unavailable, Err: *broken, Hint: "The store refuses commits: look at disk space and permissions, then restart."}
 	}
+	if e.node != nil && e.node.lease() == "" {
+		return &fault.Error{Kind: fault.Unavailable, Err: errors.New("this node has no lease on the store that it shares with others"), Hint: "It joins again by itself when the store answers in time."}
+	}
 	_, _, err := e.store.Sessions(ctx, store.DefaultTenant, store.SessionFilter{Limit: 1})
 	return err
 }
@@ -377,6 +402,10 @@ func (e *Engine) now() int64 { return e.cfg.Now().UnixMilli() }
 // driveLater drives a run again after a pause, from what is committed. At most one
 // such pause is pending for a run, however often it fails: the last one counts.
 func (e *Engine) driveLater(ref Ref) {
+	if e.node != nil {
+		e.node.rest(ref)
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if t := e.later[ref]; t != nil && t.Stop() {
@@ -406,6 +435,14 @@ func (e *Engine) driveAgain(ref Ref) {
 
 // ended wakes who waits for the end of a run.
 func (e *Engine) ended(ref Ref) {
+	if e.node != nil {
+		e.node.tell(note{Kind: noteEnd, Tenant: ref.Tenant, Run: ref.ID})
+		return
+	}
+	e.wakeWaiters(ref)
+}
+
+func (e *Engine) wakeWaiters(ref Ref) {
 	e.mu.Lock()
 	waiting := e.waiters[ref]
 	delete(e.waiters, ref)
@@ -430,6 +467,8 @@ func (e *Engine) Wait(ctx context.Context, ref Ref) (*Run, error) {
 		}
 		select {
 		case <-c:
+		case <-e.tick():
+			e.unwait(ref, c)
 		case <-ctx.Done():
 			e.unwait(ref, c)
 			return r, ctx.Err()

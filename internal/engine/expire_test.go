@@ -41,6 +41,7 @@ func TestAnInterruptExpires(t *testing.T) {
 				}
 				h.gone(r) // a run that waits is not in memory; its timer is
 				if c.restart {
+					h.alone = true // nodes look each Poll
 					h.restart()
 				}
 				r, err := h.engine.Wait(t.Context(), ref(r.ID))

@@ -122,6 +122,8 @@ func TestLastingFailuresOfTheStore(t *testing.T) {
 func TestAnEngineThatLostItsRun(t *testing.T) {
 	g := newGate()
 	h := newHarness(t, oneCall("work", `{}`), gated("work", tool.Read, g))
+	h.alone = true // nodes agree about who has it
+	h.restart()
 	r := h.run("go")
 	<-g.entered
 	h.until("the call is committed", func() bool { return strings.HasSuffix(h.stored(r), "tool_started") })

@@ -56,6 +56,9 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
 	watched, pace := d.watchModel(eff, &m), d.pace()
 	return func() {
+		if !d.e.holds() {
+			return
+		}
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
 			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched}

@@ -31,6 +31,7 @@ type harness struct {
 	depth int // of subagents; 0: the default
 	// limits are those of artifacts.
 	limits ArtifactLimits
+	alone  bool
 }
 
 type agents map[string]*Agent
@@ -76,7 +77,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 func (h *harness) start() {
 	h.t.Helper()
 	e, err := New(Config{Store: h.store, Agents: h.agents, Log: h.log, AbandonAfter: 100 * time.Millisecond, KeepEphemeral: h.keep,
-		MaxSubagentDepth: h.depth, Artifacts: h.limits})
+		MaxSubagentDepth: h.depth, Artifacts: h.limits, Cluster: h.cluster()})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -68,14 +68,18 @@ func (e *Engine) lined(session Ref, runID string) bool {
 }
 
 // reserveAlone is reserve for who needs the lane free. It gives who has it instead;
-// "" means that it is reserved.
-func (e *Engine) reserveAlone(ctx context.Context, session Ref, id string) (active string) {
+// "" means that it is reserved. Among several nodes it takes a hold, which is no run's
+// turn, and an error says why it could not.
+func (e *Engine) reserveAlone(ctx context.Context, session Ref, id string) (active string, err error) {
+	if e.node != nil {
+		return e.node.holdLane(ctx, session, id)
+	}
 	for !e.reserve(session, id, true) {
 		if active = e.occupant(ctx, session); active != "" {
-			return active
+			return active, nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // occupant is active, but for a run whose end is stored and whose driver has not
@@ -95,6 +99,10 @@ func (e *Engine) occupant(ctx context.Context, session Ref) string {
 
 // leave takes an ended run out of its lane and drives the next one.
 func (e *Engine) leave(session Ref, runID string) {
+	if e.node != nil {
+		e.node.leave(session, runID)
+		return
+	}
 	e.mu.Lock()
 	l := e.lanes[session]
 	next := ""

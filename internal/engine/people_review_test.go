@@ -76,6 +76,7 @@ func TestAmendedArgumentsOfACallThatMayStartAtOnce(t *testing.T) {
 // and its call must not run when somebody answers.
 func TestAChildThatWaitsDoesNotOutliveItsParent(t *testing.T) {
 	h, calls := dynasty(t)
+	h.alone = true // of nodes: TestAnotherNodeEndsWhatWaitsBelowAnEndedRun
 	r := h.paused(h.run("go"), 1)
 	asks := r.Interrupts[0]
 	h.engine.Close()

@@ -27,6 +27,10 @@ var (
 
 // perform starts an effect. What is decided at once is returned as the next input.
 func (d *driver) perform(eff run.Effect, b *batch) run.Input {
+	if d.postpones(eff) {
+		d.unreserve(eff, b)
+		return nil
+	}
 	switch eff := eff.(type) {
 	case run.Judge:
 		return d.tools.judge(eff, d.at())
@@ -153,6 +157,9 @@ func (d *driver) callTool(eff run.CallTool) func() {
 	watched := d.watchTool(eff.Step, eff.CallID, eff.Name, found, d.agent.Redact)
 	parent, readOn := d.traceparent(eff.CallID), d.tools.readOn
 	return func() {
+		if !d.e.holds() {
+			return
+		}
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
 			if !found {
@@ -284,6 +291,12 @@ func (d *driver) progress(call tool.Call, redact Redact, p tool.Progress) {
 // spawn starts the child run of a call and waits for its end.
 func (d *driver) spawn(eff run.SpawnChild) func() {
 	ctx, _, settle := d.effect("tool/" + eff.CallID)
+	if d.claim != nil {
+		if d.children == nil {
+			d.children = map[string]bool{}
+		}
+		d.children["tool/"+eff.CallID] = true
+	}
 	args := d.tools.args(eff.CallID, CreateSubagent)
 	parent, pots, readOn := *d.row, d.state.Settings.Pots, d.tools.readOn
 	watched := d.watchTool(eff.Step, eff.CallID, CreateSubagent, true, d.agent.Redact)

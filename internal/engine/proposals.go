@@ -131,6 +131,16 @@ func (e *Engine) decide(ctx context.Context, req *DecideRequest, one func(*store
 		return nil, &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("the proposals of run %s are being decided about", req.Run), Hint: "Look at them again in a while."}
 	}
 	defer e.wg.Done()
+	if e.node != nil {
+		hold := e.cfg.NewID()
+		if err := e.node.hold(top.Tenant, "deciding/"+top.ID, hold); err != nil {
+			e.mu.Lock()
+			delete(e.deciding, top)
+			e.mu.Unlock()
+			return nil, &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("the proposals of run %s can not be decided about now: %w", req.Run, err), Hint: "Look at them again in a while."}
+		}
+		defer e.node.letGo(top.Tenant, "deciding/"+top.ID, hold)
+	}
 	defer func() {
 		e.mu.Lock()
 		delete(e.deciding, top)

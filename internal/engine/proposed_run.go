@@ -63,7 +63,9 @@ func (e *Engine) startProposedRun(ctx context.Context, tenant string, parent *st
 		return "", "", internal("engine.startProposed", err)
 	}
 	lane := Ref{tenant, child.SessionID}
-	e.reserve(lane, child.ID, false) // nobody else knows the session
+	if e.node == nil {
+		e.reserve(lane, child.ID, false) // nobody else knows the session
+	}
 	if err := e.put(ctx, tx); err != nil {
 		if errors.Is(err, store.ErrUnknown) {
 			// Another attempt finds it by its key if it is there.
@@ -82,7 +84,9 @@ func (e *Engine) startProposedRun(ctx context.Context, tenant string, parent *st
 		}
 		return "", "", internal("engine.startProposed", err)
 	}
-	if e.confirm(lane, child.ID) {
+	if e.node != nil {
+		e.submit(ctx, lane, child)
+	} else if e.confirm(lane, child.ID) {
 		e.drive(Ref{tenant, child.ID})
 	}
 	return child.ID, child.SessionID, nil

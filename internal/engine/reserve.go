@@ -58,6 +58,9 @@ func (d *driver) reserve(eff run.Reserve) func() {
 	}
 	ctx, _, settle := d.effect("budget")
 	return func() {
+		if !d.e.holds() {
+			return
+		}
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
 			stop := a.abandonAfter(ctx, r.ending)

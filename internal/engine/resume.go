@@ -13,6 +13,9 @@ import (
 // many there are: whoever recovers nothing else does this before a run there, which
 // they are ahead of.
 func (e *Engine) RecoverSession(ctx context.Context, session Ref) (int, error) {
+	if e.node != nil && !e.node.cfg.Named {
+		return 0, nil // nodes take what there is
+	}
 	all, err := e.store.Unfinished(ctx)
 	if err != nil {
 		return 0, &fault.Error{Op: "engine.RecoverSession", Kind: fault.Unavailable, Err: err}
@@ -20,6 +23,12 @@ func (e *Engine) RecoverSession(ctx context.Context, session Ref) (int, error) {
 	refs := slices.DeleteFunc(all, func(r store.RunRef) bool {
 		return r.Tenant != session.Tenant || r.SessionID != session.ID || e.lined(session, r.ID)
 	})
+	if e.node != nil {
+		for _, r := range refs {
+			e.node.name(Ref{r.Tenant, r.ID})
+		}
+		return len(refs), nil
+	}
 	e.goOn(refs)
 	return len(refs), nil
 }
@@ -33,6 +42,13 @@ func (e *Engine) Resume(ctx context.Context, ref Ref) error {
 	}
 	if run.Status(row.Status).Ended() {
 		return ended(row)
+	}
+	if e.node != nil {
+		e.node.name(ref)
+		if _, err := e.RecoverSession(ctx, Ref{ref.Tenant, row.SessionID}); err != nil {
+			return err
+		}
+		return e.node.exec.Wake(ctx, ref)
 	}
 	all, err := e.store.Unfinished(ctx)
 	if err != nil {

@@ -99,9 +99,18 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		// Who has given up gets no run.
 		return nil, &fault.Error{Op: "engine.Start", Kind: fault.Cancelled, Err: err}
 	}
+	if e.node != nil {
+		r, err := e.startShared(ctx, &req, row, tx)
+		if begun = err == nil && r.ID == row.ID; begun && permit != nil {
+			r.Rates = &permit.Status
+		}
+		return r, err
+	}
 	if req.WhenBusy != Reject {
 		e.reserve(ses, row.ID, false)
-	} else if active := e.reserveAlone(ctx, ses, row.ID); active != "" {
+	} else if active, err := e.reserveAlone(ctx, ses, row.ID); err != nil {
+		return nil, err
+	} else if active != "" {
 		return nil, busy(active)
 	}
 	if err := e.put(ctx, tx); err != nil {

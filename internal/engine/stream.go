@@ -36,6 +36,8 @@ type stream struct {
 	// while they are few, who comes early needs nothing from the store.
 	early []event.Event
 	whole bool
+	// feeds are who reads it on a shared store.
+	feeds feeds
 }
 
 // maxEarly bounds early.
@@ -148,6 +150,7 @@ func (s *stream) publish(batches []*batchEvents, limit int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.limit = max(s.limit, limit)
+	s.committed(batches)
 	for _, b := range batches {
 		b.ready = true
 	}
@@ -166,6 +169,7 @@ func (s *stream) publish(batches []*batchEvents, limit int64) {
 
 func (s *stream) send(events ...event.Event) {
 	if len(events) > 0 {
+		s.feed(s.sent, events)
 		s.sent = events[len(events)-1].Seq
 		if s.whole = s.whole && len(s.early)+len(events) <= maxEarly; s.whole {
 			s.early = append(s.early, events...)

@@ -195,7 +195,9 @@ func (e *Engine) Append(ctx context.Context, ref Ref, m message.Message) (*Entry
 	}
 	id := e.cfg.NewID()
 	// Holding the lane keeps runs out until the leaf has moved.
-	if e.reserveAlone(ctx, ref, id) != "" {
+	if active, err := e.reserveAlone(ctx, ref, id); err != nil {
+		return nil, err
+	} else if active != "" {
 		return nil, &fault.Error{Kind: fault.Conflict, Err: errors.New("a run of the session is active"), Hint: "Steer the run, or wait for its end."}
 	}
 	defer e.leave(ref, id)
@@ -212,6 +214,10 @@ func (e *Engine) Append(ctx context.Context, ref Ref, m message.Message) (*Entry
 		return nil, &fault.Error{Kind: fault.Invalid, Field: "message", Err: errors.New("it is not JSON")}
 	}
 	tx.Leaves = []store.Leaf{{SessionID: ref.ID, EntryID: ses.Leaf, Updated: e.now()}}
+	if e.node != nil {
+		// Only while the lane is still held.
+		tx.Holds = []store.Hold{{Name: store.HoldSession + ref.ID, ID: id}}
+	}
 	if err := e.put(ctx, tx); err != nil {
 		return nil, internal("engine.Append", err)
 	}

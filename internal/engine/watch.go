@@ -20,6 +20,9 @@ const replayPage = 512
 //
 // The events and their payloads are shared: they must not be changed.
 func (e *Engine) Watch(ctx context.Context, ref Ref, after int64) iter.Seq2[event.Event, error] {
+	if e.node != nil {
+		return e.followRun(ctx, ref, after)
+	}
 	return func(yield func(event.Event, error) bool) {
 		s := e.acquire(ref)
 		defer e.release(ref, s)

@@ -10,6 +10,8 @@ type Settings struct {
 	Store Secret `json:"store,omitempty" example:"postgres://agentd@db.example.com/agentd?sslmode=verify-full"`
 	// How that database is used.
 	Database Database `json:"database,omitzero"`
+	// How several nodes share that database.
+	Cluster Cluster `json:"cluster,omitzero"`
 	// Folder that built-in tools may read. A relative path is below the folder that agentd was started in. Empty: that folder.
 	Workspace string `json:"workspace,omitempty" example:"/srv/project"`
 	// Profile for requests that name none, and for unknown model names of the OpenAI-compatible API. Empty: those are errors there; `agentd run` takes the profile named `default` (`demo` while that has no API key), and fails if there is none.

@@ -320,6 +320,14 @@ type Tx struct {
 
 	NewKeys []*APIKey
 	Keys    []KeyChange
+
+	// What follows is for stores that are a Cluster.
+	Nodes    []NodeChange
+	Claims   []Claim
+	Holds    []Hold
+	Mail     []*Mail
+	MailDone []MailOutcome
+	DropMail []MailRef
 }
 
 // Empty reports whether the Tx changes nothing.
@@ -328,5 +336,6 @@ func (t *Tx) Empty() bool {
 		len(t.DropInputs)+len(t.NewInterrupts)+len(t.Answers)+len(t.Events)+len(t.Trace)+
 		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions)+len(t.NewRules)+len(t.DropRules)+
 		len(t.ExpireArtifacts)+len(t.Quarantine)+len(t.NewProposals)+len(t.Proposals)+len(t.NewKeys)+len(t.Keys)+
-		len(t.Settles)+len(t.Counts)+len(t.Raises)+len(t.Reserves) == 0
+		len(t.Settles)+len(t.Counts)+len(t.Raises)+len(t.Reserves)+
+		len(t.Nodes)+len(t.Claims)+len(t.Holds)+len(t.Mail)+len(t.MailDone)+len(t.DropMail) == 0
 }

@@ -84,6 +84,7 @@ func (s *Store) statements(b *batch, c *change) {
 		s.dropSession(b, c, id)
 	}
 	s.keys(b, c)
+	s.cluster(b, c)
 }
 
 // marksKept is how many changes that are named in the table commits go by before old

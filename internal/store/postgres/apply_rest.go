@@ -81,6 +81,8 @@ func (s *Store) dropSession(b *batch, c *change, id string) {
 		"DELETE FROM run_specs WHERE run IN " + runs,
 		"DELETE FROM interrupts WHERE run IN " + runs,
 		"DELETE FROM proposals WHERE run IN " + runs,
+		"DELETE FROM mail WHERE run IN " + runs,
+		"DELETE FROM claims WHERE run IN " + runs,
 		"DELETE FROM session_rules WHERE session = " + session,
 		"DELETE FROM holds WHERE run IN " + runs,
 		"DELETE FROM pots WHERE " + ownPots,

@@ -18,6 +18,7 @@ const (
 	stateInvalid  = "AG400"
 	stateNotFound = "AG404"
 	stateConflict = "AG409"
+	stateLapsed   = "AG410"
 	stateFenced   = "AG412"
 	stateBusy     = "AG423"
 	// stateExhausted says that a reservation does not fit; see change.exhausted.
@@ -66,6 +67,8 @@ func refused(e *pgconn.PgError) error {
 		cause = store.ErrNotFound
 	case stateConflict:
 		cause = store.ErrConflict
+	case stateLapsed:
+		cause = store.ErrLapsed
 	case stateFenced:
 		cause = store.ErrFenced
 	case stateBusy:

@@ -139,7 +139,10 @@ func (a *applier) apply(j *job) error {
 			return err
 		}
 	}
-	return a.keys(t, tx)
+	if err := a.keys(t, tx); err != nil {
+		return err
+	}
+	return a.cluster(t, tx)
 }
 
 func (a *applier) tenant(id string) (int64, error) {

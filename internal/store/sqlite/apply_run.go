@@ -89,6 +89,12 @@ func (a *applier) changeRun(t int64, r *store.RunChange, state []byte) error {
 	if err != nil {
 		return err
 	}
+	if r.Ended > 0 && r.Status != old.status {
+		// Who ends gives itself back.
+		if _, _, err = a.c.exec("DELETE FROM claims WHERE run = ?", old.key); err != nil {
+			return err
+		}
+	}
 	old.epoch, old.status = r.Epoch, r.Status
 	return nil
 }

@@ -1,0 +1,387 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"agentd/fault"
+	"agentd/internal/run"
+	"agentd/internal/store"
+)
+
+// Cluster makes an engine one of the nodes that share its store, which must be a
+// [store.Cluster]. What nodes have to know of each other is in the store: which of
+// them drives a run (its home), what is wanted of it (mail), who works on a session
+// (holds). All of that counts as long as the node's lease, which is one row however
+// much it drives.
+type Cluster struct {
+	// Name is for people: which machine and process this is.
+	Name string
+	// Bus tells nodes what is new at once; nil: they look every Poll.
+	Bus Bus
+	// Worker drives runs; without it the node takes requests and reads events.
+	Worker bool
+	// Named drives what is named to it alone: runs that are started, answered or
+	// cancelled here, and those below them. It is for programs that come and go.
+	Named bool
+	// Lease is how long a node counts as alive after it was last heard of, and so the
+	// longest a run waits for another home; 0 means five seconds. It is renewed five
+	// times as often. A node that could not do so lets go of its runs a fifth of Lease
+	// before others may take them.
+	Lease time.Duration
+	// Poll is how often a node looks in the store for what the bus did not tell; 0
+	// means a second.
+	Poll time.Duration
+	// DrainTimeout is how long effects under way may take when the node stops or a
+	// driver hands over; 0 means thirty seconds.
+	DrainTimeout time.Duration
+	// Executor decides where runs are driven; nil: any node that is a Worker takes
+	// them.
+	Executor Executor
+}
+
+// node is this process among those that share the store.
+type node struct {
+	e   *Engine
+	cfg Cluster
+	st  store.Cluster
+	hub *hub
+	// exec is cfg.Executor or the workers.
+	exec Executor
+
+	mu sync.Mutex
+	// id is that of the lease, "" while there is none; until is when what this node
+	// does must have stopped, lapsed is closed when that comes.
+	id       string
+	until    time.Time
+	watchdog *time.Timer
+	lapsed   chan struct{}
+	draining bool
+	started  bool
+	kicks    chan struct{}
+	// orphans are claims of this node that nobody here drives, by epoch, as they were
+	// seen the last time; resting are runs that are not given back at once.
+	orphans map[Ref]int64
+	resting map[Ref]bool
+	// replies are those who wait for their mail to be applied, watchers until when
+	// other nodes read a run.
+	replies  map[string]awaited
+	beats    int // of tend
+	watchers map[Ref]time.Time
+	// named are roots, of a node that is Named.
+	named map[Ref]bool
+}
+
+// awaited is somebody who waits for mail to be applied to a run.
+type awaited struct {
+	ref  Ref
+	ring chan struct{}
+}
+
+// sweepMail is how long mail that was applied is kept for who asked.
+const sweepMail = 10 * time.Minute
+
+func newNode(e *Engine, cfg Cluster) (*node, error) {
+	st, ok := e.store.(store.Cluster)
+	if !ok {
+		return nil, &fault.Error{Op: "engine.New", Kind: fault.Unsupported, Err: errors.New("this store can not be shared by several nodes"), Hint: "Use PostgreSQL."}
+	}
+	if cfg.Lease <= 0 {
+		cfg.Lease = 5 * time.Second
+	}
+	if cfg.Poll <= 0 {
+		cfg.Poll = time.Second
+	}
+	if cfg.DrainTimeout <= 0 {
+		cfg.DrainTimeout = 30 * time.Second
+	}
+	n := &node{e: e, cfg: cfg, st: st, exec: cfg.Executor, kicks: make(chan struct{}, 1), orphans: map[Ref]int64{}, resting: map[Ref]bool{},
+		replies: map[string]awaited{}, watchers: map[Ref]time.Time{}, named: map[Ref]bool{}}
+	if n.exec == nil {
+		n.exec = workersOf{n}
+	}
+	n.hub = newHub(cfg.Bus, e.cfg.NewID(), n.take, n.missed)
+	return n, nil
+}
+
+// start joins and begins to work.
+func (n *node) start() error {
+	n.mu.Lock()
+	again := n.started
+	n.started = true
+	n.mu.Unlock()
+	if again {
+		return nil
+	}
+	if err := n.join(); err != nil {
+		return &fault.Error{Op: "engine.Recover", Kind: fault.Unavailable, Err: fmt.Errorf("the node can not join the others: %w", err)}
+	}
+	n.e.mu.Lock()
+	defer n.e.mu.Unlock()
+	if !n.e.closed {
+		n.e.wg.Add(2)
+		go n.keep()
+		go n.work()
+	}
+	return nil
+}
+
+// keep has a lease as long as the engine lives, and lets go of everything each time it
+// is lost.
+func (n *node) keep() {
+	defer n.e.wg.Done()
+	for {
+		n.kick()
+		n.renew()
+		if n.e.ctx.Err() != nil {
+			return
+		}
+		n.e.log.Error("this node lost its lease: it stops what it drives and joins again", "node", n.cfg.Name)
+		n.lose()
+		for err := n.join(); err != nil; err = n.join() {
+			if n.e.ctx.Err() != nil {
+				return
+			}
+			n.e.log.Error("this node can not join the others; it tries again", "error", err)
+			n.sleep(n.cfg.Poll)
+		}
+	}
+}
+
+func (n *node) sleep(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-n.e.ctx.Done():
+	}
+}
+
+func (n *node) commit(ctx context.Context, tx *store.Tx) error {
+	if tx.Tenant == "" {
+		tx.Tenant = store.DefaultTenant
+	}
+	if len(tx.Nodes) > 0 {
+		return n.e.store.Commit(ctx, tx) // what nobody knows of a lease is as good as none
+	}
+	return n.e.put(ctx, tx)
+}
+
+// now is the clock of leases, which is that of the timers they are renewed by, and not
+// the engine's.
+func (n *node) now() int64 { return time.Now().UnixMilli() }
+
+func (n *node) join() error {
+	id := "node_" + n.e.cfg.NewID()
+	sent, now := time.Now(), n.now()
+	err := n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Join: true, Now: now, For: n.cfg.Lease.Milliseconds(), Sweep: now - sweepMail.Milliseconds(),
+		Node: store.Node{ID: id, Name: n.cfg.Name, Version: run.StateVersion, Worker: n.cfg.Worker, Started: now}}}})
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.id, n.lapsed = id, make(chan struct{})
+	n.orphans = map[Ref]int64{}
+	n.extend(sent)
+	return nil
+}
+
+// extend notes that the lease was renewed at a time. n is locked.
+func (n *node) extend(sent time.Time) {
+	n.until = sent.Add(n.cfg.Lease - n.cfg.Lease/5)
+	if n.watchdog != nil {
+		n.watchdog.Stop()
+	}
+	lapsed := n.lapsed
+	n.watchdog = time.AfterFunc(time.Until(n.until), func() { n.lapse(lapsed) })
+}
+
+// lapse is the end of a lease that nobody could renew: everything stops, now.
+func (n *node) lapse(lapsed chan struct{}) {
+	n.mu.Lock()
+	mine := n.lapsed == lapsed && n.id != "" && !time.Now().Before(n.until)
+	if mine {
+		n.id = ""
+	}
+	n.mu.Unlock()
+	if mine {
+		n.stopDrivers()
+		close(lapsed)
+	}
+}
+
+// renew renews the lease until that fails for good or the engine closes.
+func (n *node) renew() {
+	t := time.NewTicker(n.cfg.Lease / 5)
+	defer t.Stop()
+	n.mu.Lock()
+	lapsed := n.lapsed
+	n.mu.Unlock()
+	swept := time.Now()
+	for {
+		select {
+		case <-t.C:
+		case <-lapsed:
+			return
+		case <-n.e.ctx.Done():
+			return
+		}
+		n.mu.Lock()
+		id := n.id
+		n.mu.Unlock()
+		if id == "" {
+			return
+		}
+		sent, now := time.Now(), n.now()
+		c := store.NodeChange{Node: store.Node{ID: id}, Now: now, For: n.cfg.Lease.Milliseconds()}
+		if time.Since(swept) > time.Minute {
+			c.Sweep, swept = now-sweepMail.Milliseconds(), sent
+		}
+		ctx, cancel := context.WithTimeout(n.e.ctx, n.cfg.Lease/2)
+		err := n.commit(ctx, &store.Tx{Nodes: []store.NodeChange{c}})
+		cancel()
+		switch {
+		case err == nil:
+			n.mu.Lock()
+			if n.id == id {
+				n.extend(sent)
+			}
+			n.mu.Unlock()
+			n.hub.publish(nil)
+		case errors.Is(err, store.ErrLapsed):
+			return
+		case n.e.ctx.Err() == nil:
+			n.e.log.Warn("the lease of this node could not be renewed; it tries again", "error", err)
+		}
+	}
+}
+
+// lose stops everything that was done under the lease.
+func (n *node) lose() {
+	n.mu.Lock()
+	n.id = ""
+	if n.watchdog != nil {
+		n.watchdog.Stop()
+	}
+	n.mu.Unlock()
+	for _, d := range n.stopDrivers() {
+		select {
+		case <-d.gone:
+		case <-n.e.ctx.Done():
+			return
+		}
+	}
+}
+
+// stopDrivers has every driver let go of its run.
+func (n *node) stopDrivers() (all []*driver) {
+	n.e.mu.Lock()
+	for _, d := range n.e.drivers {
+		all = append(all, d)
+	}
+	n.e.mu.Unlock()
+	for _, d := range all {
+		d.stop()
+	}
+	return all
+}
+
+// lease gives the id of the lease, or "" if it is over.
+func (n *node) lease() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.id == "" || !time.Now().Before(n.until) {
+		return ""
+	}
+	return n.id
+}
+
+// holds is whether what this engine drives is its own to drive. It is asked at the
+// last moment before something happens that others could notice: a process that was
+// stopped for a while goes on in the middle of whatever it did.
+func (e *Engine) holds() bool { return e.node == nil || e.node.lease() != "" }
+
+// end gives the lease back, so that others need not wait for its end.
+func (n *node) end() {
+	// Not for tools that do not end: nobody waits for those, here or there.
+	for _, d := range n.stopDrivers() {
+		<-d.gone
+	}
+	n.mu.Lock()
+	id := n.id
+	n.id = ""
+	if n.watchdog != nil {
+		n.watchdog.Stop()
+	}
+	n.mu.Unlock()
+	if id != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), n.cfg.Lease)
+		defer cancel()
+		if err := n.commit(ctx, &store.Tx{Nodes: []store.NodeChange{{Node: store.Node{ID: id}, Leave: true}}}); err == nil {
+			n.hub.send(note{Kind: noteWork})
+		}
+	}
+	n.hub.flush()
+	n.hub.close()
+}
+
+// Drain prepares a node for its end: it claims nothing more, lets effects under way
+// finish as long as ctx and Cluster.DrainTimeout allow, and gives the rest to others.
+// A call that must not be made twice is not left as long as that lasts. The node goes
+// on to answer requests until Close. Alone it does nothing.
+func (e *Engine) Drain(ctx context.Context) error {
+	n := e.node
+	if n == nil {
+		return nil
+	}
+	n.mu.Lock()
+	n.draining = true
+	n.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.DrainTimeout)
+	defer cancel()
+	for {
+		e.mu.Lock()
+		var one *driver
+		left := 0
+		for _, d := range e.drivers {
+			one = d
+			left++
+			d.put(item{drain: true})
+		}
+		e.mu.Unlock()
+		if one == nil {
+			n.hub.flush()
+			return nil
+		}
+		select {
+		case <-one.gone:
+		case <-e.ctx.Done():
+			return nil
+		case <-ctx.Done():
+			for _, d := range n.stopDrivers() {
+				select {
+				case <-d.gone:
+				case <-e.ctx.Done():
+				}
+			}
+			return &fault.Error{Op: "engine.Drain", Kind: fault.Timeout, Err: fmt.Errorf("%d runs were in the middle of something when the time was over", left),
+				Hint: "Other nodes go on with them; calls that may have happened are asked about. cluster.drain_timeout gives them more time."}
+		}
+	}
+}
+
+// Nodes lists the nodes that share the store, oldest first; alone there is none.
+func (e *Engine) Nodes(ctx context.Context) ([]*store.Node, error) {
+	if e.node == nil {
+		return nil, nil
+	}
+	all, err := e.node.st.Nodes(ctx, e.node.now())
+	if err != nil {
+		return nil, internal("engine.Nodes", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,347 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"agentd/fault"
+	"agentd/internal/run"
+	"agentd/internal/store"
+)
+
+// What an engine does by its own memory when it is alone, and by the store when it
+// shares that with others: lanes, holds, and telling.
+
+// tell says something to this node and to the others.
+func (n *node) tell(x note) {
+	n.take(x)
+	n.hub.send(x)
+}
+
+// take is what a note makes this node do.
+func (n *node) take(x note) {
+	e, ref := n.e, x.ref()
+	e.mu.Lock()
+	d, s := e.drivers[ref], e.streams[ref]
+	e.mu.Unlock()
+	switch x.Kind {
+	case noteWork:
+		n.kick()
+	case noteMail, noteCancel:
+		if d == nil || !d.put(item{mail: true, unload: x.Kind == noteCancel}) {
+			n.kick()
+		}
+	case noteDone:
+		n.mu.Lock()
+		a := n.replies[x.ID]
+		n.mu.Unlock()
+		ring(a.ring)
+	case noteEnd:
+		n.mu.Lock()
+		for _, a := range n.replies {
+			if a.ref == ref {
+				ring(a.ring) // it came too late
+			}
+		}
+		n.mu.Unlock()
+		e.wakeWaiters(ref)
+		n.kick()
+		if s != nil {
+			s.relay(piece{look: true})
+		}
+	case noteEvents:
+		if s != nil {
+			s.relay(piece{prev: x.Prev, durable: x.Durable, events: x.Events})
+		}
+	case noteWatch:
+		if d != nil && s != nil {
+			n.passOn(ref, s)
+		}
+	case noteHome:
+		if d == nil && s != nil && s.followed() {
+			n.hub.send(note{Kind: noteWatch, Tenant: ref.Tenant, Run: ref.ID})
+		}
+	}
+}
+
+func ring(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// missed makes good what the bus lost: everything is looked at.
+func (n *node) missed() {
+	n.kick()
+	n.mu.Lock()
+	for _, a := range n.replies {
+		ring(a.ring)
+	}
+	n.mu.Unlock()
+	e := n.e
+	e.mu.Lock()
+	var refs []Ref
+	for ref := range e.waiters {
+		refs = append(refs, ref)
+	}
+	for _, d := range e.drivers {
+		d.put(item{mail: true})
+	}
+	for _, s := range e.streams {
+		s.relay(piece{look: true})
+	}
+	e.mu.Unlock()
+	for _, ref := range refs {
+		e.wakeWaiters(ref)
+	}
+}
+
+// watching is how long another node is taken to read a run after it said so.
+func (n *node) watching() time.Duration { return 15 * n.cfg.Poll }
+
+// passOn has the events of a run that is driven here passed on to other nodes for a
+// while.
+func (n *node) passOn(ref Ref, s *stream) {
+	n.mu.Lock()
+	n.watchers[ref] = time.Now().Add(n.watching())
+	n.mu.Unlock()
+	s.pass(func(p piece) {
+		n.hub.send(note{Kind: noteEvents, Tenant: ref.Tenant, Run: ref.ID, Prev: p.prev, Durable: p.durable, Events: p.events})
+	})
+}
+
+// announce tells whoever drives a run that it is read here.
+func (n *node) announce(ref Ref) {
+	n.e.mu.Lock()
+	d := n.e.drivers[ref]
+	n.e.mu.Unlock()
+	if d == nil {
+		n.hub.send(note{Kind: noteWatch, Tenant: ref.Tenant, Run: ref.ID})
+	}
+}
+
+// announceAll repeats what is read here now and then, and forgets who has not.
+func (n *node) announceAll() {
+	n.mu.Lock()
+	n.beats++
+	again := n.beats%5 == 0
+	now := time.Now()
+	var over []Ref
+	for ref, until := range n.watchers {
+		if now.After(until) {
+			delete(n.watchers, ref)
+			over = append(over, ref)
+		}
+	}
+	n.mu.Unlock()
+	e := n.e
+	var read []Ref
+	e.mu.Lock()
+	for _, ref := range over {
+		if s := e.streams[ref]; s != nil {
+			s.pass(nil)
+		}
+	}
+	if again {
+		for ref, s := range e.streams {
+			if e.drivers[ref] == nil && s.followed() {
+				read = append(read, ref)
+			}
+		}
+	}
+	e.mu.Unlock()
+	for _, ref := range read {
+		n.hub.send(note{Kind: noteWatch, Tenant: ref.Tenant, Run: ref.ID})
+	}
+}
+
+// patience is how long a reader waits before it looks in the store by itself: long
+// where the bus is heard, because it also tells when it lost something.
+func (n *node) patience() time.Duration {
+	if n.hub.deaf(3 * max(n.cfg.Poll, n.cfg.Lease/5)) {
+		return n.cfg.Poll
+	}
+	return 10 * n.cfg.Poll
+}
+
+// tick comes when it is time to look in the store again.
+func (n *node) tick() <-chan time.Time { return time.After(n.cfg.Poll) }
+
+// tick is nil, which never comes, for an engine that is alone: it knows.
+func (e *Engine) tick() <-chan time.Time {
+	if e.node == nil {
+		return nil
+	}
+	return e.node.tick()
+}
+
+// ahead gives what has a session's turn: a run, a holder, or "" if it is free.
+func (e *Engine) ahead(ctx context.Context, session Ref) (string, error) {
+	if e.node == nil {
+		return e.occupant(ctx, session), nil
+	}
+	id, err := e.node.st.Ahead(ctx, session.Tenant, session.ID, e.node.now())
+	if err != nil {
+		return "", notFound("session", session.ID, err)
+	}
+	return id, nil
+}
+
+// holdTries is how often a session is tried to be held that is free by the time that
+// one looks who has it.
+const holdTries = 4
+
+// holdLane takes a session's turn for something that is not a run, and gives who has
+// it instead.
+func (n *node) holdLane(ctx context.Context, session Ref, id string) (active string, err error) {
+	for range holdTries {
+		held := n.hold(session.Tenant, store.HoldSession+session.ID, id)
+		if held == nil {
+			return "", nil
+		}
+		if active, err = n.e.ahead(ctx, session); err != nil || active != "" {
+			return active, err
+		}
+		err = &fault.Error{Op: "engine.hold", Kind: fault.Unavailable, Err: fmt.Errorf("session %s can not be kept for this: %w", session.ID, held), Hint: "Try again in a while."}
+		if !errors.Is(held, store.ErrConflict) && !errors.Is(held, store.ErrSessionBusy) {
+			break
+		}
+	}
+	return "", err
+}
+
+// hold takes something for this node, if it is free.
+func (n *node) hold(tenant, name, id string) error {
+	node := n.lease()
+	if node == "" {
+		return store.ErrLapsed
+	}
+	return n.commit(n.e.ctx, &store.Tx{Tenant: tenant, Holds: []store.Hold{{Name: name, ID: id, Node: node, Now: n.now()}}})
+}
+
+// letGo ends a hold. One that is left goes with the lease.
+func (n *node) letGo(tenant, name, id string) {
+	err := n.commit(context.WithoutCancel(n.e.ctx), &store.Tx{Tenant: tenant, Holds: []store.Hold{{Name: name, ID: id}}})
+	if err != nil && !errors.Is(err, store.ErrConflict) {
+		n.e.log.Warn("a hold could not be given back; it ends with this node's lease", "hold", name, "error", err)
+	}
+	n.kick()
+	n.hub.send(note{Kind: noteWork})
+}
+
+// leave is the end of what had a session's turn.
+func (n *node) leave(session Ref, id string) {
+	if !strings.HasPrefix(id, "run_") {
+		n.letGo(session.Tenant, store.HoldSession+session.ID, id)
+		return
+	}
+	n.kick()
+	n.hub.send(note{Kind: noteWork})
+	if n.cfg.Executor == nil {
+		return
+	}
+	// Nobody looks for work: whoever ends a run submits the next.
+	n.e.wg.Add(1)
+	go func() {
+		defer n.e.wg.Done()
+		next, err := n.e.ahead(n.e.ctx, session)
+		if err == nil && strings.HasPrefix(next, "run_") && next != id {
+			n.e.submit(n.e.ctx, session, &store.Run{ID: next})
+		}
+	}()
+}
+
+// startShared is the end of Start on a shared store: a run in a session of its own is
+// driven here if there is room, and others by whoever claims them.
+func (e *Engine) startShared(ctx context.Context, req *StartRequest, row *store.Run, tx *store.Tx) (*Run, error) {
+	n := e.node
+	ses := Ref{req.Tenant, row.SessionID}
+	if req.SessionID != "" && req.WhenBusy == Reject {
+		// Two nodes must not both find it free.
+		hold := e.cfg.NewID()
+		switch active, err := n.holdLane(ctx, ses, hold); {
+		case err != nil:
+			return nil, err
+		case active != "":
+			return nil, busy(active)
+		}
+		defer n.letGo(req.Tenant, store.HoldSession+req.SessionID, hold)
+	}
+	n.mu.Lock()
+	mine := (n.cfg.Worker || n.cfg.Named) && !n.draining && n.cfg.Executor == nil && len(tx.NewSessions) > 0
+	n.mu.Unlock()
+	id := n.lease()
+	if mine = mine && id != "" && n.room() > 0; mine {
+		row.Epoch = 1
+		tx.Claims = []store.Claim{{RunID: row.ID, Node: id, Epoch: 1, Now: n.now()}}
+	}
+	err := e.put(ctx, tx)
+	if mine && errors.Is(err, store.ErrLapsed) {
+		mine, tx.Claims = false, nil
+		err = e.put(ctx, tx)
+	}
+	if err != nil {
+		return e.startFailed(ctx, req.Tenant, err)
+	}
+	n.name(Ref{req.Tenant, row.ID})
+	if mine {
+		e.driveClaimed(store.Claimed{RunRef: store.RunRef{Tenant: req.Tenant, ID: row.ID, SessionID: row.SessionID}, Epoch: 1, Turn: true, Root: true},
+			&fresh{row: *row, leaf: tx.NewSessions[0].Leaf, entries: tx.Entries, inputs: tx.Inputs})
+	} else {
+		e.submit(ctx, ses, row)
+	}
+	return e.view(context.WithoutCancel(ctx), req.Tenant, row)
+}
+
+// submit has a durable run driven when it is its turn.
+func (e *Engine) submit(ctx context.Context, session Ref, row *store.Run) {
+	ref := Ref{session.Tenant, row.ID}
+	if e.node == nil {
+		if e.lineUp(session, row.ID) {
+			e.drive(ref)
+		}
+		return
+	}
+	if err := e.node.exec.Submit(ctx, ref); err != nil {
+		e.log.Warn("a run could not be submitted; it is found by who looks for work", "run", row.ID, "error", err)
+	}
+}
+
+// calm is whether a driver that hands over waits for nothing that could be lost: a
+// child run goes on without it.
+func (d *driver) calm() bool {
+	for key := range d.effects {
+		if !d.children[key] {
+			return false
+		}
+	}
+	return true
+}
+
+// unreserve gives back what was reserved for a model call that is left to the next
+// driver, which reserves for it again: it was not made.
+func (d *driver) unreserve(eff run.Effect, b *batch) {
+	if _, call := eff.(run.CallModel); call && d.grant != nil && d.grant.held {
+		b.tx.Settles = append(b.tx.Settles, store.Settlement{RunID: d.ref.ID, How: store.SettledFree, Time: d.e.now()})
+		d.grant = nil
+	}
+}
+
+// postpones is whether a driver that hands over leaves an effect to the next one: all
+// but those that can not be left once they are decided.
+func (d *driver) postpones(eff run.Effect) bool {
+	if !d.draining {
+		return false
+	}
+	switch eff := eff.(type) {
+	case run.CallModel, run.SpawnChild, run.Reserve:
+		return true
+	case run.CallTool:
+		return eff.Effect != "once"
+	}
+	return false
+}
