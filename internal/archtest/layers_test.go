@@ -149,6 +149,7 @@ var thirdParty = []struct {
 	{"golang.org/x/text", []string{"tool"}, nil, "what jsonschema's messages are printed with"},
 	{"github.com/goccy/go-yaml", []string{"internal/profile", "model/script"}, []string{"internal/server", "internal/cli", "test"}, "YAML with places; configuration and scripts are the two things people write in YAML"},
 	{"go.opentelemetry.io/otel", []string{"internal/telemetry"}, nil, "OpenTelemetry's SDK: traces and metrics"},
+	{"go.temporal.io", []string{"internal/engine/temporal"}, []string{"test"}, "Temporal's SDK: where and when runs are driven; tests look at its server"},
 	{"github.com/spf13/cobra", []string{"internal/cli"}, nil, "the command line"},
 	{"github.com/spf13/pflag", []string{"internal/cli"}, nil, "cobra's flags"},
 	{"github.com/tidwall/gjson", []string{"internal/sim", "internal/llmwire", "internal/server", "model/openai", "model/anthropic", "model/script", "internal/jsonrepair"}, []string{"test"}, "reading parts of JSON without decoding the whole, on hot paths"},

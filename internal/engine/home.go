@@ -83,7 +83,7 @@ func (n *node) work() {
 func (n *node) claimAll() {
 	for {
 		n.mu.Lock()
-		idle := !n.cfg.Worker || n.draining
+		idle := !n.takes() || n.draining
 		n.mu.Unlock()
 		id := n.lease()
 		if idle || id == "" {
@@ -146,7 +146,7 @@ func (n *node) tend() {
 			}
 		case before[ref] != c.Epoch:
 			orphans[ref] = c.Epoch // it may be about to be driven, or given back
-		case draining || !n.cfg.Worker || run.Status(c.Status) == run.Paused && !c.Mail:
+		case draining || !n.takes() || run.Status(c.Status) == run.Paused && !c.Mail:
 			n.giveBack(ref, c.Epoch, 0)
 		default:
 			n.e.driveClaimed(c, nil)
@@ -239,8 +239,8 @@ func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 		return Parked{}, fault.New(fault.Unsupported, "an engine that is alone drives runs by itself")
 	}
 	id := n.lease()
-	if id == "" {
-		return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: store.ErrLapsed, Hint: "Try again in a while."}
+	if id == "" || n.isDraining() {
+		return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errors.New("this node takes no runs now"), Hint: "Try again in a while."}
 	}
 	got, err := n.st.Claim(ctx, store.ClaimRequest{Node: id, Version: run.StateVersion, Now: n.now(), Roots: 1, Limit: 1, Only: &store.RunRef{Tenant: ref.Tenant, ID: ref.ID}})
 	if err != nil {
@@ -262,6 +262,9 @@ func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 				<-d.gone
 			}
 			return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Cancelled, Err: ctx.Err()}
+		}
+		if n.isResting(ref) {
+			return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: fmt.Errorf("run %s could not be driven here", ref.ID), Hint: "The log says why. Try again in a while."}
 		}
 	}
 	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"agentd/message"
 )
@@ -343,6 +344,16 @@ func (s *State) Key(callID string) string {
 
 // ChildID is the id of the n-th child of a run, counted from 1.
 func ChildID(runID string, n int) string { return runID + ".c" + strconv.Itoa(n) }
+
+// ParentID gives the id of the run that a child run's id is made of, and whether it is
+// one.
+func ParentID(id string) (string, bool) {
+	i := strings.LastIndex(id, ".c")
+	if i < 0 {
+		return "", false
+	}
+	return id[:i], true
+}
 
 // stopping is whether the run ends as soon as its open effects have answered: a
 // cancel was requested, or StopReason says what went wrong.
