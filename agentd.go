@@ -19,7 +19,6 @@ import (
 	"agentd/internal/profile"
 	"agentd/internal/server"
 	"agentd/internal/store"
-	"agentd/internal/store/sqlite"
 	"agentd/message"
 	"agentd/tool"
 )
@@ -30,7 +29,8 @@ type Config struct {
 	// Configs is the folder with agents/, mcp/ and agentd.yaml; empty for the
 	// embedded defaults.
 	Configs string
-	// Data is the folder of the store; empty or ":memory:" keeps nothing.
+	// Data is the folder of the store, or the URL of a PostgreSQL database
+	// (postgres://…); empty or ":memory:" keeps nothing.
 	Data string
 	// Tenant is whose sessions and runs the runtime's methods see; empty:
 	// "default", which is also that of servers without API keys. Servers of the
@@ -65,6 +65,9 @@ type Config struct {
 	// which they are ahead of. It is for programs that come and go: one that
 	// cancels a run, or makes one, does not take over what others left.
 	Dormant bool
+	// NoWorker takes requests and leaves it to others that share the store to drive
+	// runs. Alone, with an embedded store, it is an error.
+	NoWorker bool
 }
 
 // Runtime runs agents. Its methods are safe for concurrent use.
@@ -80,6 +83,9 @@ type Runtime struct {
 	readOnly bool
 	// dormant: what was under way is not gone on with.
 	dormant bool
+	// shared: others may use the store, too; closeBus ends what connects them.
+	shared   bool
+	closeBus func() error
 	// observation is where logs, traces and metrics go.
 	observation *observation
 }
@@ -139,7 +145,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		return nil, err
 	}
 	cfg.Log = obs.log
-	st, err := sqlite.Open(storePath(cfg.Data), &sqlite.Options{ReadOnly: cfg.ReadOnly})
+	st, err := openStore(ctx, cfg.Data, cfg.ReadOnly, &conf.Settings.Database)
 	if err != nil {
 		return nil, errors.Join(err, obs.close())
 	}
@@ -159,16 +165,22 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 			return f(ctx, ref.ID, msgs)
 		}
 	}
-	rt.engine, err = engine.New(engine.Config{Store: st, Agents: rt.agents, Log: cfg.Log, Observer: obs.observer(), Traceparent: obs.traceparent(), TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
+	cluster, closeBus := clusterOf(&cfg, &conf.Settings.Cluster, st)
+	rt.shared, rt.closeBus = cluster != nil, closeBus
+	if cfg.NoWorker && !rt.shared {
+		return nil, errors.Join(&fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Err: errors.New("nobody would drive the runs of this store: it has one process alone"),
+			Hint: "Drop NoWorker (--no-worker), or name a PostgreSQL database as the store."}, rt.agents.close(), st.Close(), obs.close())
+	}
+	rt.engine, err = engine.New(engine.Config{Cluster: cluster, Store: st, Agents: rt.agents, Log: cfg.Log, Observer: obs.observer(), Traceparent: obs.traceparent(), TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
 		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
 		KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {
-		return nil, errors.Join(err, rt.agents.close(), st.Close(), obs.close())
+		return nil, errors.Join(err, closeBus(), rt.agents.close(), st.Close(), obs.close())
 	}
 	obs.engine.Store(rt.engine)
-	if cfg.ReadOnly || cfg.Dormant {
+	if cfg.ReadOnly || cfg.Dormant && !rt.shared {
 		return rt, nil
 	}
 	n, err := rt.engine.Recover(ctx)
@@ -179,14 +191,6 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		cfg.Log.Info("going on with unfinished runs", "runs", n)
 	}
 	return rt, nil
-}
-
-// storePath is the file of a data folder.
-func storePath(data string) string {
-	if data == "" || data == ":memory:" {
-		return ":memory:"
-	}
-	return filepath.Join(data, "agentd.db")
 }
 
 func loadConfig(cfg *Config) (*profile.Config, error) {
@@ -203,7 +207,7 @@ func loadConfig(cfg *Config) (*profile.Config, error) {
 
 // Close stops the runtime. Runs under way go on at the next Open on the same data.
 func (rt *Runtime) Close() error {
-	return errors.Join(rt.engine.Close(), rt.agents.close(), rt.store.Close(), rt.observation.close())
+	return errors.Join(rt.engine.Close(), rt.closeBus(), rt.agents.close(), rt.store.Close(), rt.observation.close())
 }
 
 // writable is the error of a change to a runtime that was opened to look.

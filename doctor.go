@@ -10,6 +10,7 @@ import (
 	"agentd/fault"
 	"agentd/internal/engine"
 	"agentd/internal/store"
+	"agentd/internal/store/postgres"
 	"agentd/internal/store/sqlite"
 )
 
@@ -21,11 +22,15 @@ type (
 	CheckReport = store.Report
 )
 
-// CheckStore looks at everything in the store of a data folder. Without repair it
+// CheckStore looks at everything in the store at a data folder, or at the URL of a
+// PostgreSQL database. Without repair it
 // changes nothing and works beside a server; with it the store must not be in use,
 // and what is safe is repaired: nothing that holds what somebody said is deleted.
 // An error says that the store could not be checked.
 func CheckStore(ctx context.Context, data string, repair bool) (_ *CheckReport, err error) {
+	if postgres.Is(data) {
+		return checkDatabase(ctx, data, repair)
+	}
 	path := storePath(data)
 	if path == ":memory:" {
 		return nil, &fault.Error{Op: "agentd.CheckStore", Kind: fault.Invalid, Field: "data", Err: errors.New("a store in memory can not be checked"), Hint: "Name a data folder."}
@@ -41,4 +46,14 @@ func CheckStore(ctx context.Context, data string, repair bool) (_ *CheckReport, 
 	defer func() { err = errors.Join(err, st.Close()) }()
 	var c store.Checker = st
 	return c.Check(ctx, store.CheckOptions{Repair: repair, State: engine.Examine, Now: time.Now().UnixMilli()})
+}
+
+// checkDatabase is CheckStore for PostgreSQL. To repair it keeps everybody else out.
+func checkDatabase(ctx context.Context, url string, repair bool) (_ *CheckReport, err error) {
+	st, err := postgres.Open(ctx, url, &postgres.Options{ReadOnly: !repair, Exclusive: repair})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	return st.Check(ctx, store.CheckOptions{Repair: repair, State: engine.Examine, Now: time.Now().UnixMilli()})
 }

@@ -19,7 +19,6 @@ import (
 	"agentd/internal/keys"
 	"agentd/internal/profile"
 	"agentd/internal/server"
-	"agentd/internal/store/sqlite"
 )
 
 // house is one server with several tenants who get the same ids.
@@ -67,7 +66,7 @@ func newHouse(t *testing.T, tenants ...string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := sqlite.Open(filepath.Join(t.TempDir(), "x.db"), nil)
+	st, err := openHouse(t)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func start() error {
 		}
 	}
 	b := &bench{}
-	only := flag.String("only", "", "regular expression: the parts to run (loop, chunk, serve, waiting, start, disk)")
+	only := flag.String("only", "", "regular expression: the parts to run (loop, chunk, serve, waiting, start, disk, database)")
 	flag.StringVar(&b.agentd, "agentd", "bin/agentd", "the binary under test")
 	flag.StringVar(&b.peer, "peer", "", "the binary of the peer; empty for none")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds; medians are over them")
@@ -49,7 +49,7 @@ func start() error {
 	for _, p := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"loop", b.loop}, {"chunk", b.chunk}, {"serve", b.serve}, {"waiting", b.waiting}, {"start", b.start}, {"disk", b.disk}} {
+	}{{"loop", b.loop}, {"chunk", b.chunk}, {"serve", b.serve}, {"waiting", b.waiting}, {"start", b.start}, {"disk", b.disk}, {"database", b.database}} {
 		if !part.MatchString(p.name) {
 			continue
 		}

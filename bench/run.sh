@@ -9,4 +9,4 @@ mkdir -p "$out"
 $go build -ldflags '-s -w' -o "$out/agentd" ./cmd/agentd # without debugging information, as `make dist` builds it
 $go build -o "$out/bench" ./bench
 (cd bench/peers && $go build -o "../../$out/peer" .)
-exec "$out/bench" -agentd "$out/agentd" -peer "$out/peer" "$@"
+exec scripts/postgres.sh "$out/bench" -agentd "$out/agentd" -peer "$out/peer" "$@"

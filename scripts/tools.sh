@@ -19,6 +19,8 @@ missing=()
 command -v gcc >/dev/null || missing+=(gcc libc6-dev) # the race detector links with it
 command -v git >/dev/null || missing+=(git)
 command -v npm >/dev/null || missing+=(nodejs npm)
+# Tests start servers of their own from its binaries.
+compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || command -v initdb >/dev/null || missing+=(postgresql)
 if [ ${#missing[@]} -gt 0 ]; then
 	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 		apt-get update -qq

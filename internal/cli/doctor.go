@@ -62,7 +62,7 @@ func (a *app) doctor(ctx context.Context, repair bool) error {
 			return err
 		}
 	} else {
-		a.describeFindings(r, data, wrong, repairable)
+		a.describeFindings(r, agentd.LocationName(data), wrong, repairable)
 	}
 	if wrong > 0 {
 		return &exitError{exitFailed}

@@ -80,6 +80,7 @@ func (a *app) placeFlags(cmd *cobra.Command) {
 	f.StringVar(&a.key, "api-key", "", "API key for the server, or @FILE with it, which others on this machine do not see (default: $"+keyVariable+")")
 	f.StringVar(&a.tenant, "tenant", "", "tenant to look at in a data folder (default: default); a server's key names it")
 	f.StringVar(&a.data, "data", "", "data folder, when no server is asked (default: the user's)")
+	f.StringVar(&a.store, "store", "", "PostgreSQL database, when no server is asked: postgres://USER@HOST/DATABASE (default: $"+storeVariable+")")
 	f.StringVar(&a.configs, "configs", "", "configuration of that data folder's runs (default: ./configs if it has agents/, else the built-in one)")
 	_ = cmd.MarkPersistentFlagDirname("data")
 	_ = cmd.MarkPersistentFlagDirname("configs")
@@ -88,11 +89,11 @@ func (a *app) placeFlags(cmd *cobra.Command) {
 // address is that of the server to ask; "" means the data folder.
 func (a *app) address() (string, error) {
 	switch {
-	case a.server != "" && a.data != "":
+	case a.server != "" && a.data+a.store != "":
 		return "", &usageError{errors.New("give --server or --data, not both")}
 	case a.data == ":memory:":
 		return "", &usageError{errors.New("--data :memory: keeps nothing that could be looked at; name a folder")}
-	case a.server != "" || a.data != "":
+	case a.server != "" || a.data != "" || a.store != "":
 		return a.server, nil
 	}
 	return os.Getenv(serverVariable), nil
@@ -118,7 +119,7 @@ func (a *app) place(ctx context.Context, need access) (place, error) {
 		}
 		return server{c}, nil
 	}
-	if a.data == "" {
+	if a.data == "" && a.store == "" {
 		// Without its settings nobody knows which folder is meant.
 		if err := agentd.CheckSettings(a.configsFolder()); err != nil {
 			return nil, err
@@ -162,7 +163,7 @@ func (a *app) change(ctx context.Context, need access, check, f func(place) erro
 // where gives the flags that lead another command to the same place.
 func (a *app) where() string {
 	s := ""
-	for _, f := range []struct{ name, value string }{{"server", a.server}, {"data", a.data}, {"configs", a.configs}, {"tenant", a.tenant}} {
+	for _, f := range []struct{ name, value string }{{"server", a.server}, {"data", a.data}, {"store", a.store}, {"configs", a.configs}, {"tenant", a.tenant}} {
 		if f.value == "" {
 			continue
 		}

@@ -53,10 +53,13 @@ type app struct {
 	Streams
 	json    bool
 	data    string
+	store   string
 	configs string
 	server  string
 	key     string
-	tenant  string
+	// noWorker is for processes that leave runs to others.
+	noWorker bool
+	tenant   string
 	// manages is for commands that name tenants to a server.
 	manages bool
 	verbose bool
@@ -161,8 +164,8 @@ limits, ask before they break things, and show every decision they made.
 	f.BoolVar(&a.json, "json", false, "write JSON, one value a line")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more, on standard error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(),
-		a.keysCommand(), a.configCommand(), a.doctorCommand(), a.simCommand())
+	root.AddCommand(a.serveCommand(), a.workerCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(),
+		a.keysCommand(), a.configCommand(), a.doctorCommand(), a.storeCommand(), a.simCommand())
 	return root
 }
 
@@ -170,6 +173,7 @@ limits, ask before they break things, and show every decision they made.
 func (a *app) asJSON() bool { return a.json || !a.Terminal }
 
 func (a *app) dataFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.store, "store", "", "PostgreSQL database instead of a folder: postgres://USER@HOST/DATABASE, the password in PGPASSWORD or a passfile (default: $"+storeVariable+", agentd.yaml's store)")
 	cmd.Flags().StringVar(&a.data, "data", "", "folder of the store, or :memory: to keep nothing (default: the user's data folder)")
 }
 
@@ -208,15 +212,42 @@ func (a *app) configsFolder() string {
 	return ""
 }
 
-// dataFolder is the folder that was named, else agentd.yaml's, else the user's.
+// dataFolder is the folder or the database that was named, else the environment's,
+// else agentd.yaml's, else the user's folder.
 func (a *app) dataFolder() (string, error) {
-	if a.data != "" {
+	switch env := os.Getenv(storeVariable); {
+	case a.store != "" && a.data != "":
+		return "", &usageError{errors.New("give --data or --store, not both")}
+	case a.store != "":
+		return a.store, checkLocation("--store", a.store, agentd.HasPassword(a.store))
+	case a.data != "":
 		return a.data, nil
+	case env != "":
+		return env, checkLocation("$"+storeVariable, env, false)
 	}
-	if data := agentd.ReadSettings(a.configsFolder()).Data; data != "" {
-		return data, nil
+	settings := agentd.ReadSettings(a.configsFolder())
+	if url := settings.Store.Reveal(); url != "" {
+		return url, checkLocation("agentd.yaml's store", url, false)
+	}
+	if settings.Data != "" {
+		return settings.Data, nil
 	}
 	return agentd.DataFolder()
+}
+
+// storeVariable names the database where no flag does; unlike a flag it is not shown to
+// everybody on the machine, and may have the password in it.
+const storeVariable = "AGENTD_STORE"
+
+// checkLocation refuses what is no database, and passwords where everybody sees them.
+func checkLocation(what, url string, seen bool) error {
+	if !agentd.IsDatabase(url) {
+		return &usageError{fmt.Errorf("%s is not the URL of a PostgreSQL database: write postgres://USER@HOST:PORT/DATABASE", what)}
+	}
+	if seen {
+		return &usageError{fmt.Errorf("%s has a password in it, which every user of this machine can read: put it into PGPASSWORD, a passfile (PGPASSFILE, ~/.pgpass), or the whole URL into %s", what, storeVariable)}
+	}
+	return nil
 }
 
 // open opens the runtime that the flags describe.
@@ -225,7 +256,7 @@ func (a *app) open(ctx context.Context, log *slog.Logger, dormant bool) (*agentd
 	if err != nil {
 		return nil, err
 	}
-	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log, Dormant: dormant})
+	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log, Dormant: dormant, NoWorker: a.noWorker})
 }
 
 func input(s string) []message.Block { return agentd.Text(s) }

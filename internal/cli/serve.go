@@ -11,30 +11,39 @@ import (
 )
 
 func (a *app) serveCommand() *cobra.Command {
-	var addr, demo string
-	var keyless bool
+	var h hosting
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve agents over HTTP",
 		Long: `Serve the native API (/runs, /sessions, …) and the OpenAI-compatible one (/v1).
 Beyond loopback the server listens only when there is an API key (agentd keys
 create); from the first key on every request needs one. It is ready when GET /healthz answers 200.
-Runs that were under way when the last server ended go on.`,
+Runs that were under way when the last server ended go on.
+Several servers and workers (agentd worker) may share a PostgreSQL store: requests are
+taken and events read at any of them, whoever drives the run.`,
 		Example: `  agentd serve
   agentd serve --addr 127.0.0.1:8080 --data /var/lib/agentd --configs /etc/agentd
   agentd serve --demo "Have a look around"      # run the demo agent once, then stay up`,
 		Args: exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), addr, demo, keyless) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.host(cmd.Context(), h) },
 	}
-	cmd.Flags().StringVar(&addr, "addr", "", "address to listen on (default: agentd.yaml's addr, 127.0.0.1:7070)")
-	cmd.Flags().BoolVar(&keyless, "allow-remote-without-keys", false, "listen beyond loopback though nobody needs a key: everybody who reaches the server may do everything")
-	cmd.Flags().StringVar(&demo, "demo", "", "run the demo agent once with this directive when the server is up")
+	cmd.Flags().BoolVar(&a.noWorker, "no-worker", false, "take requests and leave it to others on the same PostgreSQL store to drive runs")
+	cmd.Flags().StringVar(&h.addr, "addr", "", "address to listen on (default: agentd.yaml's addr, 127.0.0.1:7070)")
+	cmd.Flags().BoolVar(&h.keyless, "allow-remote-without-keys", false, "listen beyond loopback though nobody needs a key: everybody who reaches the server may do everything")
+	cmd.Flags().StringVar(&h.demo, "demo", "", "run the demo agent once with this directive when the server is up")
 	a.dataFlag(cmd)
 	a.configsFlag(cmd)
 	return cmd
 }
 
-func (a *app) serve(ctx context.Context, addr, demo string, keyless bool) error {
+// hosting is what a process that stays up is to do.
+type hosting struct {
+	addr, demo      string
+	keyless, worker bool
+}
+
+func (a *app) host(ctx context.Context, what hosting) error {
+	addr, demo := what.addr, what.demo
 	level := slog.LevelInfo
 	if a.verbose {
 		level = slog.LevelDebug
@@ -56,11 +65,19 @@ func (a *app) serve(ctx context.Context, addr, demo string, keyless bool) error 
 		return err
 	}
 	defer rt.Close()
+	if what.worker {
+		if err := alone(rt, "agentd worker"); err != nil {
+			return err
+		}
+	}
 	if addr == "" {
 		addr = settings.Addr
 	}
 	open := rt.Server
-	if keyless {
+	switch {
+	case what.worker:
+		open = rt.WorkerServer
+	case what.keyless:
 		open = rt.KeylessServer
 	}
 	srv, err := open()
@@ -75,12 +92,19 @@ func (a *app) serve(ctx context.Context, addr, demo string, keyless bool) error 
 	if err != nil {
 		return err
 	}
-	if demo == "" {
-		fmt.Fprintf(a.Err, "agentd %s listens on %s (data: %s)\n", agentd.Version(), base, data)
+	if what.worker {
+		fmt.Fprintf(a.Err, "agentd %s drives runs of %s; %s/healthz says how it is\n", agentd.Version(), agentd.LocationName(data), base)
+	} else if demo == "" {
+		fmt.Fprintf(a.Err, "agentd %s listens on %s (data: %s)\n", agentd.Version(), base, agentd.LocationName(data))
 	} else {
-		go a.demonstrate(ctx, rt, base, data, demo)
+		go a.demonstrate(ctx, rt, base, agentd.LocationName(data), demo)
 	}
-	return srv.Serve(ctx, addr)
+	serving, stop := context.WithCancel(ctx)
+	drained := a.draining(serving, rt)
+	err = srv.Serve(ctx, addr)
+	stop()
+	drained()
+	return err
 }
 
 // demonstrate runs the demo agent once, visibly, and says what to try next.

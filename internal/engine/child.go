@@ -29,6 +29,9 @@ func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run,
 	}
 	ref := Ref{tenant, eff.Child}
 	_, err := e.store.Run(ctx, tenant, eff.Child)
+	for e.away(ctx, err) {
+		_, err = e.store.Run(ctx, tenant, eff.Child)
+	}
 	if eff.Stop {
 		if errors.Is(err, store.ErrNotFound) {
 			m := message.ToolResult(eff.CallID, CreateSubagent, true, message.Text("Subagent cancelled before it started"))
@@ -38,11 +41,20 @@ func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run,
 	}
 	if errors.Is(err, store.ErrNotFound) {
 		err = e.startChild(ctx, tenant, parent, eff, args)
+		for e.away(ctx, err) {
+			// It may have been made all the same.
+			if _, err = e.store.Run(ctx, tenant, eff.Child); errors.Is(err, store.ErrNotFound) {
+				err = e.startChild(ctx, tenant, parent, eff, args)
+			}
+		}
 	}
 	if err != nil && ctx.Err() == nil && e.ctx.Err() == nil {
 		return fail(err)
 	}
 	r, err := e.Wait(ctx, ref)
+	for e.away(ctx, err) {
+		r, err = e.Wait(ctx, ref)
+	}
 	if e.ctx.Err() != nil {
 		return childEnd{}, false // not an outcome: the next engine finds the child
 	}
@@ -160,8 +172,10 @@ func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Ru
 	}
 	st := run.New(row.ID, row.SessionID)
 	row.State = st.Encode()
-	// If ctx ended here the commit might still happen, and nobody would know.
-	if err := e.store.Commit(context.WithoutCancel(ctx), tx); err != nil {
+	if err := e.put(ctx, tx); err != nil {
+		if errors.Is(err, store.ErrUnknown) {
+			e.maybeAccepted(Ref{tenant, row.SessionID}, row.ID)
+		}
 		return internal("engine.startChild", err)
 	}
 	e.submit(ctx, Ref{tenant, row.SessionID}, row)

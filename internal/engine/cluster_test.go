@@ -438,4 +438,3 @@ func TestANodeThatIsCutOffStopsInTime(t *testing.T) {
 		}
 	})
 }
-

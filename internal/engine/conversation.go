@@ -86,7 +86,7 @@ func (d *driver) load() (run.Input, error) {
 	var err error
 	if d.fresh != nil {
 		row = &d.fresh.row
-	} else if row, err = e.store.Run(ctx, d.ref.Tenant, d.ref.ID); err != nil {
+	} else if row, err = e.store.Load(ctx, d.ref.Tenant, d.ref.ID); err != nil {
 		return nil, notFound("run", d.ref.ID, err)
 	}
 	if d.claim != nil && d.claim.epoch != row.Epoch {

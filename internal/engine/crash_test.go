@@ -108,10 +108,16 @@ func TestCrashAtEveryCommit(t *testing.T) {
 
 func crashOnce(t *testing.T, at int, after bool, want string) {
 	h, cs, calls := crashHarness(t, at, after)
+	crashRun(t, h, cs, calls, want)
+}
+
+// crashRun is one run on a harness whose store fails at a commit.
+func crashRun(t *testing.T, h *harness, cs *crashStore, calls *counter, want string) {
+	t.Helper()
 	ctx := context.Background()
 	r, err := h.engine.Start(ctx, StartRequest{Input: []message.Block{message.Text("go")}})
 	if err != nil {
-		if at == 1 {
+		if cs.at == 1 {
 			return // it was never acknowledged
 		}
 		t.Fatal(err)

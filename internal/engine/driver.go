@@ -56,8 +56,8 @@ type driver struct {
 	children map[string]bool
 	draining bool
 	gotMail  bool
-	commits *committer
-	reply   *reply // of the open step, for the events that refer to it
+	commits  *committer
+	reply    *reply // of the open step, for the events that refer to it
 	// scratches are the adapters' private memories, by model.
 	scratches map[int]*model.Scratch
 	calls     string // entry of the reply whose calls are open
@@ -151,51 +151,6 @@ func (e *Engine) send(ctx context.Context, ref Ref, in run.Input, extra func(*st
 	case <-e.ctx.Done():
 		return fault.New(fault.Unavailable, "the engine is closing: the request may still take effect")
 	}
-}
-
-func (d *driver) put(it item) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.leaving {
-		return false
-	}
-	d.inbox = append(d.inbox, it)
-	if it.cancels() && d.unload != nil {
-		d.unload()
-	}
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
-	return true
-}
-
-// cancels is whether an item asks the run to stop.
-func (it *item) cancels() bool {
-	_, cancel := it.in.(run.CancelRequested)
-	return cancel || it.unload
-}
-
-// departing is whether the driver is about to go, or has to.
-func (d *driver) departing() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.leaving || d.ctx.Err() != nil
-}
-
-func (d *driver) take() []item {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	items := d.inbox
-	d.inbox = nil
-	return items
-}
-
-// waiting is whether there are items to take.
-func (d *driver) waiting() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.inbox) > 0
 }
 
 // main is the life of a driver.

@@ -59,7 +59,7 @@ func (e *Engine) drop(ctx context.Context, ref Ref, ok func(*store.Session) bool
 	}
 	// If ctx ended during the commit it might still happen, after the lanes
 	// are free again.
-	if err := e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: ref.Tenant, DropSessions: family}); err != nil {
+	if err := e.put(ctx, &store.Tx{Tenant: ref.Tenant, DropSessions: family}); err != nil {
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return notFound("session", ref.ID, err)

@@ -1,9 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"agentd/fault"
@@ -83,13 +87,25 @@ func (n *node) work() {
 func (n *node) claimAll() {
 	for {
 		n.mu.Lock()
-		idle := !n.takes() || n.draining
+		idle := n.draining || !n.takes() && len(n.named) == 0
+		only := slices.SortedFunc(maps.Keys(n.named), func(a, b Ref) int { return cmp.Compare(a.ID, b.ID) })
 		n.mu.Unlock()
 		id := n.lease()
 		if idle || id == "" {
 			return
 		}
-		got, err := n.st.Claim(n.e.ctx, store.ClaimRequest{Node: id, Version: run.StateVersion, Now: n.now(), Roots: n.room(), Limit: claimMost})
+		q := store.ClaimRequest{Node: id, Version: run.StateVersion, Now: n.now(), Roots: n.room(), Limit: claimMost}
+		var got []store.Claimed
+		var err error
+		if n.takes() {
+			got, err = n.st.Claim(n.e.ctx, q)
+		}
+		for i := 0; i < len(only) && err == nil && !n.takes(); i++ {
+			q.Only, q.Below = &store.RunRef{Tenant: only[i].Tenant, ID: only[i].ID}, true
+			var more []store.Claimed
+			more, err = n.st.Claim(n.e.ctx, q)
+			got = append(got, more...)
+		}
 		for _, c := range got {
 			n.e.driveClaimed(c, nil)
 		}
@@ -103,6 +119,18 @@ func (n *node) claimAll() {
 			return
 		}
 	}
+}
+
+// name has a node that is Named drive a run and those of its tree.
+func (n *node) name(ref Ref) {
+	if !n.cfg.Named {
+		return
+	}
+	ref.ID, _, _ = strings.Cut(ref.ID, ".")
+	n.mu.Lock()
+	n.named[ref] = true
+	n.mu.Unlock()
+	n.kick()
 }
 
 // room is how many more runs this node takes that are no children of others.
@@ -146,7 +174,7 @@ func (n *node) tend() {
 			}
 		case before[ref] != c.Epoch:
 			orphans[ref] = c.Epoch // it may be about to be driven, or given back
-		case draining || !n.takes() || run.Status(c.Status) == run.Paused && !c.Mail:
+		case draining || !n.takes() && !n.cfg.Named || run.Status(c.Status) == run.Paused && !c.Mail:
 			n.giveBack(ref, c.Epoch, 0)
 		default:
 			n.e.driveClaimed(c, nil)

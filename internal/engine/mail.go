@@ -166,6 +166,7 @@ func (n *node) post(ctx context.Context, ref Ref, in run.Input, extra func(*stor
 	if err := n.commit(context.WithoutCancel(ctx), &store.Tx{Tenant: ref.Tenant, Mail: []*store.Mail{m}}); err != nil {
 		return notFound("run", ref.ID, err)
 	}
+	n.name(ref)
 	kind, wake := noteMail, n.exec.Wake
 	if l.Cancel != nil {
 		kind, wake = noteCancel, n.exec.Cancel

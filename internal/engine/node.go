@@ -24,6 +24,9 @@ type Cluster struct {
 	Bus Bus
 	// Worker drives runs; without it the node takes requests and reads events.
 	Worker bool
+	// Named drives what is named to it alone: runs that are started, answered or
+	// cancelled here, and those below them. It is for programs that come and go.
+	Named bool
 	// Lease is how long a node counts as alive after it was last heard of, and so the
 	// longest a run waits for another home; 0 means five seconds. It is renewed five
 	// times as often. A node that could not do so lets go of its runs a fifth of Lease
@@ -68,6 +71,8 @@ type node struct {
 	replies  map[string]awaited
 	beats    int // of tend
 	watchers map[Ref]time.Time
+	// named are roots, of a node that is Named.
+	named map[Ref]bool
 }
 
 // awaited is somebody who waits for mail to be applied to a run.
@@ -94,7 +99,7 @@ func newNode(e *Engine, cfg Cluster) (*node, error) {
 		cfg.DrainTimeout = 30 * time.Second
 	}
 	n := &node{e: e, cfg: cfg, st: st, exec: cfg.Executor, kicks: make(chan struct{}, 1), orphans: map[Ref]int64{}, resting: map[Ref]bool{},
-		replies: map[string]awaited{}, watchers: map[Ref]time.Time{}}
+		replies: map[string]awaited{}, watchers: map[Ref]time.Time{}, named: map[Ref]bool{}}
 	if n.exec == nil {
 		n.exec = workersOf{n}
 	}
@@ -159,7 +164,10 @@ func (n *node) commit(ctx context.Context, tx *store.Tx) error {
 	if tx.Tenant == "" {
 		tx.Tenant = store.DefaultTenant
 	}
-	return n.e.store.Commit(ctx, tx)
+	if len(tx.Nodes) > 0 {
+		return n.e.store.Commit(ctx, tx) // what nobody knows of a lease is as good as none
+	}
+	return n.e.put(ctx, tx)
 }
 
 // now is the clock of leases, which is that of the timers they are renewed by, and not

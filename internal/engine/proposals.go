@@ -186,7 +186,7 @@ func (e *Engine) setProposal(ctx context.Context, tenant string, p *store.Propos
 	if more != nil {
 		more(tx)
 	}
-	err := e.store.Commit(context.WithoutCancel(ctx), tx)
+	err := e.put(ctx, tx)
 	if errors.Is(err, store.ErrConflict) {
 		return &fault.Error{Kind: fault.Conflict, Err: err, Hint: "Somebody else decided about it just now: look at it again."}
 	}

@@ -13,7 +13,7 @@ import (
 // many there are: whoever recovers nothing else does this before a run there, which
 // they are ahead of.
 func (e *Engine) RecoverSession(ctx context.Context, session Ref) (int, error) {
-	if e.node != nil {
+	if e.node != nil && !e.node.cfg.Named {
 		return 0, nil // nodes take what there is
 	}
 	all, err := e.store.Unfinished(ctx)
@@ -23,6 +23,12 @@ func (e *Engine) RecoverSession(ctx context.Context, session Ref) (int, error) {
 	refs := slices.DeleteFunc(all, func(r store.RunRef) bool {
 		return r.Tenant != session.Tenant || r.SessionID != session.ID || e.lined(session, r.ID)
 	})
+	if e.node != nil {
+		for _, r := range refs {
+			e.node.name(Ref{r.Tenant, r.ID})
+		}
+		return len(refs), nil
+	}
 	e.goOn(refs)
 	return len(refs), nil
 }
@@ -38,6 +44,10 @@ func (e *Engine) Resume(ctx context.Context, ref Ref) error {
 		return ended(row)
 	}
 	if e.node != nil {
+		e.node.name(ref)
+		if _, err := e.RecoverSession(ctx, Ref{ref.Tenant, row.SessionID}); err != nil {
+			return err
+		}
 		return e.node.exec.Wake(ctx, ref)
 	}
 	all, err := e.store.Unfinished(ctx)

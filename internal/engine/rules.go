@@ -60,7 +60,7 @@ func (e *Engine) Revoke(ctx context.Context, session Ref, rule string) error {
 	if tx.Empty() {
 		return nil
 	}
-	err = e.store.Commit(context.WithoutCancel(ctx), tx)
+	err = e.put(ctx, tx)
 	if errors.Is(err, store.ErrNotFound) {
 		return &fault.Error{Kind: fault.Conflict, Err: errors.New("somebody else revoked a rule of this session just now"), Hint: "Look at the rules again."}
 	}

@@ -239,21 +239,22 @@ func (e *Engine) startShared(ctx context.Context, req *StartRequest, row *store.
 		defer n.letGo(req.Tenant, store.HoldSession+req.SessionID, hold)
 	}
 	n.mu.Lock()
-	mine := n.cfg.Worker && !n.draining && n.cfg.Executor == nil && len(tx.NewSessions) > 0
+	mine := (n.cfg.Worker || n.cfg.Named) && !n.draining && n.cfg.Executor == nil && len(tx.NewSessions) > 0
 	n.mu.Unlock()
 	id := n.lease()
 	if mine = mine && id != "" && n.room() > 0; mine {
 		row.Epoch = 1
 		tx.Claims = []store.Claim{{RunID: row.ID, Node: id, Epoch: 1, Now: n.now()}}
 	}
-	err := e.store.Commit(context.WithoutCancel(ctx), tx)
+	err := e.put(ctx, tx)
 	if mine && errors.Is(err, store.ErrLapsed) {
 		mine, tx.Claims = false, nil
-		err = e.store.Commit(context.WithoutCancel(ctx), tx)
+		err = e.put(ctx, tx)
 	}
 	if err != nil {
 		return e.startFailed(ctx, req.Tenant, err)
 	}
+	n.name(Ref{req.Tenant, row.ID})
 	if mine {
 		e.driveClaimed(store.Claimed{RunRef: store.RunRef{Tenant: req.Tenant, ID: row.ID, SessionID: row.SessionID}, Epoch: 1, Turn: true, Root: true},
 			&fresh{row: *row, leaf: tx.NewSessions[0].Leaf, entries: tx.Entries, inputs: tx.Inputs})

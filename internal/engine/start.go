@@ -80,9 +80,11 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if !e.reserve(ses, row.ID, req.WhenBusy == Reject) {
 		return nil, busy(e.active(ses))
 	}
-	// If ctx ended during the commit it might still happen: a run that nobody
-	// knows of.
-	if err := e.store.Commit(context.WithoutCancel(ctx), tx); err != nil {
+	if err := e.put(ctx, tx); err != nil {
+		if errors.Is(err, store.ErrUnknown) {
+			e.maybeAccepted(ses, row.ID)
+			return nil, internal("engine.Start", err)
+		}
 		e.leave(ses, row.ID)
 		return e.startFailed(ctx, req.Tenant, err)
 	}

@@ -152,7 +152,7 @@ func (e *Engine) CreateSession(ctx context.Context, req SessionRequest) (*Sessio
 	if req.IdempotencyKey != "" {
 		ses.IdempotencyKey, ses.RequestHash = req.IdempotencyKey, requestHash(raw)
 	}
-	err = e.store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: req.Tenant, NewSessions: []*store.Session{ses}})
+	err = e.put(ctx, &store.Tx{Tenant: req.Tenant, NewSessions: []*store.Session{ses}})
 	var exists *store.ExistsError
 	switch {
 	case err == nil:
@@ -203,7 +203,7 @@ func (e *Engine) Append(ctx context.Context, ref Ref, m message.Message) (*Entry
 		// Only while the lane is still held.
 		tx.Holds = []store.Hold{{Name: store.HoldSession + ref.ID, ID: id}}
 	}
-	if err := e.store.Commit(context.WithoutCancel(ctx), tx); err != nil {
+	if err := e.put(ctx, tx); err != nil {
 		return nil, internal("engine.Append", err)
 	}
 	return entryView(tx.Entries[0]), nil

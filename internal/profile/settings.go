@@ -6,6 +6,12 @@ type Settings struct {
 	Addr string `json:"addr" default:"127.0.0.1:7070" format:"addr"`
 	// Folder for everything that is stored; `:memory:` keeps nothing. Empty: the user's data folder.
 	Data string `json:"data,omitempty" example:"/var/lib/agentd"`
+	// PostgreSQL database that everything is stored in instead, as `postgres://USER@HOST:PORT/DATABASE`; `AGENTD_STORE` and the flag `--store` come first. The password is better kept in `PGPASSWORD` or a passfile. Empty: the folder `data`.
+	Store Secret `json:"store,omitempty" example:"postgres://agentd@db.example.com/agentd?sslmode=verify-full"`
+	// How that database is used.
+	Database Database `json:"database,omitzero"`
+	// How several nodes share that database.
+	Cluster Cluster `json:"cluster,omitzero"`
 	// Folder that built-in tools may read. Empty: the folder agentd was started in.
 	Workspace string `json:"workspace,omitempty" example:"/srv/project"`
 	// Profile for requests that name none, and for unknown model names of the OpenAI-compatible API. Empty: those are errors there; `agentd run` takes the profile named `default` (`demo` while that has no API key), and fails if there is none.

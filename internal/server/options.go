@@ -18,6 +18,8 @@ type Options struct {
 	// Metrics writes the metrics in Prometheus' text form; nil: GET /metrics
 	// is not there.
 	Metrics func(context.Context, io.Writer) error
+	// Paths are the only ones that there are; nil: all.
+	Paths []string
 	// Log gets the access log and internal errors; nil discards.
 	Log *slog.Logger
 

@@ -70,6 +70,9 @@ func (s *Server) dispatch(routes []route) http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string]map[string]route{}
 	for _, rt := range routes {
+		if s.opts.Paths != nil && !slices.Contains(s.opts.Paths, rt.path) {
+			continue
+		}
 		if byPath[rt.path] == nil {
 			byPath[rt.path] = map[string]route{}
 		}

@@ -63,6 +63,8 @@ type ClaimRequest struct {
 	Roots, Limit int
 	// Only claims this run alone, if there is something to do about it, or nil.
 	Only *RunRef
+	// Below is that run, which is a root, and all below it.
+	Below bool
 }
 
 // Claimed is a run that a node has.

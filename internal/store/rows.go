@@ -257,6 +257,10 @@ type Leaf struct {
 
 // Tx is one atomic change. Its parts are applied in the order of the fields.
 type Tx struct {
+	// Attempt is set by a Commit that returned ErrUnknown: it is what the store knows
+	// the attempt by when the same Tx is committed again. Others leave it alone.
+	Attempt []byte
+
 	Tenant string
 	Fences []Fence
 

@@ -11,6 +11,13 @@ var (
 	ErrFenced      = errors.New("another driver has taken over the run")
 	ErrSessionBusy = errors.New("the session has another active run")
 	ErrConflict    = errors.New("the row is no longer in the expected state")
+	// ErrUnknown is the error of a Commit that nobody knows the outcome of: the way to
+	// the store was lost in the middle of it and did not come back in time. The same
+	// *Tx may be committed again: if it happened, that changes nothing and returns nil.
+	ErrUnknown = errors.New("nobody knows whether the change was made")
+	// ErrAway is the error of a store that can not be reached for now, by a Commit that
+	// did not happen or a read.
+	ErrAway = errors.New("the store can not be reached")
 	// ErrTooNew is returned at open for a schema of a later version.
 	ErrTooNew = errors.New("the store was written by a newer version of agentd")
 )
@@ -34,7 +41,7 @@ func (e *ExistsError) Error() string {
 // Store is everything durable. Implementations are safe for concurrent use.
 type Store interface {
 	// Commit applies tx atomically and durably. The order of calls from one
-	// goroutine is kept. If ctx ends first the outcome is unknown.
+	// goroutine is kept. If ctx ends first, and after ErrUnknown, the outcome is unknown.
 	Commit(ctx context.Context, tx *Tx) error
 	RunReader
 	SessionReader
@@ -53,6 +60,10 @@ type Store interface {
 // RunReader reads runs.
 type RunReader interface {
 	Run(ctx context.Context, tenant, id string) (*Run, error)
+	// Load is Run for who is about to drive the run. If the run is changed by another
+	// process before this store's next Tx that raises its epoch, that Tx is refused
+	// with ErrFenced: what was read is no longer what is there.
+	Load(ctx context.Context, tenant, id string) (*Run, error)
 	// Runs lists runs, newest first, without State and Spec. The cursor is
 	// "" at the end.
 	Runs(ctx context.Context, tenant string, f RunFilter) (runs []*Run, cursor string, err error)

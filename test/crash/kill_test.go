@@ -67,6 +67,7 @@ type world struct {
 	dir    string
 	addr   string
 	ledger string
+	place  []string // the flags that name its store
 	client *client.Client
 	cmd    *exec.Cmd
 	read   chan struct{} // closed when all that the server said is read
@@ -79,6 +80,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir := t.TempDir()
 	w := &world{t: t, dir: dir, binary: filepath.Join(dir, "agentd"), ledger: filepath.Join(dir, "ledger"), retried: map[string]bool{}}
+	w.place = []string{"--data", filepath.Join(dir, "data")}
 	if out, err := exec.Command("go", "build", "-o", w.binary, "agentd/cmd/agentd").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
@@ -136,7 +138,7 @@ func (w *world) write(name, text string) {
 // start starts the server and waits until it listens.
 func (w *world) start() {
 	w.t.Helper()
-	w.cmd = exec.Command(w.binary, "serve", "--data", filepath.Join(w.dir, "data"), "--configs", filepath.Join(w.dir, "configs"), "--addr", w.addr)
+	w.cmd = exec.Command(w.binary, append([]string{"serve", "--configs", filepath.Join(w.dir, "configs"), "--addr", w.addr}, w.place...)...)
 	w.cmd.Dir = w.dir
 	stderr, err := w.cmd.StderrPipe()
 	if err != nil {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 // applier writes Tx on the writer's connection. It remembers the keys of what
@@ -9,7 +10,7 @@ import (
 // writes, memory and file agree. When anything is rolled back it forgets all.
 type applier struct {
 	c     *conn
-	codec *codec
+	codec *form.Codec
 
 	tenants  map[string]int64
 	models   map[modelName]int64
@@ -35,7 +36,7 @@ type runRow struct {
 // maxRemembered bounds each map; a full one starts again.
 const maxRemembered = 4096
 
-func newApplier(c *conn, codec *codec) *applier {
+func newApplier(c *conn, codec *form.Codec) *applier {
 	return &applier{c: c, codec: codec,
 		tenants: map[string]int64{}, models: map[modelName]int64{},
 		sessions: map[rowName]*sessionRow{}, runs: map[rowName]*runRow{}}
@@ -304,40 +305,40 @@ func wrote(tx *store.Tx, l *store.Leaf) bool {
 	return false
 }
 
-func (a *applier) journal(t int64, tx *store.Tx, j *journal, firstEntry int64) error {
-	r, err := a.runRow(t, j.run)
+func (a *applier) journal(t int64, tx *store.Tx, j *form.Journal, firstEntry int64) error {
+	r, err := a.runRow(t, j.Run)
 	if err != nil {
 		return err
 	}
-	if j.first > 0 && j.first <= r.lastSeq {
-		return refuse(store.ErrConflict, "event %d of run %s: its events go up to %d", j.first, j.run, r.lastSeq)
+	if j.First > 0 && j.First <= r.lastSeq {
+		return refuse(store.ErrConflict, "event %d of run %s: its events go up to %d", j.First, j.Run, r.lastSeq)
 	}
-	body, entry, n := j.body, firstEntry+int64(j.from), j.to-j.from
+	body, entry, n := j.Body, firstEntry+int64(j.From), j.To-j.From
 	if n > 0 {
-		s, err := a.session(t, tx.Entries[j.from].SessionID)
+		s, err := a.session(t, tx.Entries[j.From].SessionID)
 		if err != nil {
 			return err
 		}
 		if s.key != r.session {
 			// The dictionary must not be deleted before the journal.
-			plain, err := j.append(nil, tx)
+			plain, err := j.Plain(nil, tx)
 			if err != nil {
 				return err
 			}
-			body, n = a.codec.pack(nil, plain, []byte(j.run)), 0
+			body, n = a.codec.Pack(nil, plain, []byte(j.Run)), 0
 		}
 	}
 	var last any
-	if j.last > 0 {
-		last = j.last
+	if j.Last > 0 {
+		last = j.Last
 	}
 	if n == 0 {
 		entry = 0
 	}
 	_, _, err = a.c.exec("INSERT INTO journal (run, last_seq, entry, entries, body) VALUES (?, ?, ?, ?, ?)",
 		r.key, last, key(entry), n, body)
-	if err == nil && j.last > 0 {
-		r.lastSeq = j.last
+	if err == nil && j.Last > 0 {
+		r.lastSeq = j.Last
 	}
 	return err
 }

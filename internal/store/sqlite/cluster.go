@@ -238,7 +238,7 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claime
 			return nil
 		}
 		if q.Only != nil {
-			return c.query(ctx, claimColumns+"WHERE"+claimFree+"AND t.id = ?3 AND r.id = ?4", add, q.Now, q.Version, q.Only.Tenant, q.Only.ID)
+			return c.query(ctx, claimColumns+"WHERE"+claimFree+"AND t.id = ?3 AND (r.id = ?4 OR ?5 AND r.root_id = ?4) ORDER BY r.key", add, q.Now, q.Version, q.Only.Tenant, q.Only.ID, q.Below)
 		}
 		for _, where := range []string{
 			"r.key IN (SELECT run FROM mail WHERE applied = 0) AND",

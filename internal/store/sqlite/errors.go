@@ -6,26 +6,18 @@ import (
 	"io/fs"
 
 	"agentd/fault"
-	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 func errClosed() error {
 	return &fault.Error{Op: "sqlite", Kind: fault.Unavailable, Err: errors.New("the store is closed")}
 }
 
-// refuse is an error that a caller is meant to handle; cause is one of the
-// errors of package store.
 func refuse(cause error, format string, args ...any) error {
-	kind := fault.Conflict
-	if errors.Is(cause, store.ErrNotFound) {
-		kind = fault.NotFound
-	}
-	return &fault.Error{Kind: kind, Err: fmt.Errorf(format+": %w", append(args, cause)...)}
+	return form.Refuse(cause, format, args...)
 }
 
-func invalid(format string, args ...any) error {
-	return &fault.Error{Op: "sqlite.Commit", Kind: fault.Invalid, Err: fmt.Errorf(format, args...)}
-}
+func invalid(format string, args ...any) error { return form.Invalid(format, args...) }
 
 // openError makes an error of Open one that says what to do.
 func (s *Store) openError(op string, err error) error {

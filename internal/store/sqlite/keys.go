@@ -2,28 +2,13 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
-
-func checkKeys(tx *store.Tx) error {
-	for _, k := range tx.NewKeys {
-		switch {
-		case k.ID == "" || len(k.Hash) != sha256.Size || len(k.Scopes) == 0:
-			return invalid("API key %q lacks an id, a hash or scopes", k.ID)
-		case k.Tenant != tx.Tenant:
-			return invalid("API key %q is of tenant %q and its Tx of %q", k.ID, k.Tenant, tx.Tenant)
-		case slices.ContainsFunc(k.Scopes, func(s string) bool { return s == "" || strings.Contains(s, " ") }):
-			return invalid("API key %q has a scope that is no word", k.ID)
-		}
-	}
-	return nil
-}
 
 func (a *applier) keys(t int64, tx *store.Tx) error {
 	for _, k := range tx.NewKeys {
@@ -79,7 +64,7 @@ func (s *Store) APIKeys(ctx context.Context, tenant string, f store.KeyFilter) (
 	if f.Cursor != "" {
 		var err error
 		if last, err = strconv.ParseInt(f.Cursor, 36, 64); err != nil {
-			return nil, "", badCursor(f.Cursor)
+			return nil, "", form.BadCursor(f.Cursor)
 		}
 	}
 	sql, args := keyColumns+"k.key > ?", []any{last}

@@ -12,6 +12,7 @@ import (
 
 	"agentd/fault"
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 	"agentd/internal/store/sqlite/walvfs"
 )
 
@@ -60,7 +61,7 @@ type Store struct {
 	path   string
 	memory bool
 	opts   Options
-	codec  *codec
+	codec  *form.Codec
 	lock   *lockFile
 
 	// writer is used by the one who writes, except in memory, where there is
@@ -102,7 +103,7 @@ var _ store.Store = (*Store)(nil)
 // wrote it, Internal if it is damaged or no store.
 func Open(path string, opts *Options) (*Store, error) {
 	const op = "sqlite.Open"
-	s := &Store{path: path, memory: path == Memory, codec: newCodec()}
+	s := &Store{path: path, memory: path == Memory, codec: form.NewCodec()}
 	s.quiet = sync.NewCond(&s.queueMu)
 	if opts != nil {
 		s.opts = *opts

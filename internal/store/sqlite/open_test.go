@@ -189,7 +189,7 @@ func TestDamagedRow(t *testing.T) {
 	s := openTest(t, path, nil)
 	st := newSteps("s", "r", 1)
 	commit(t, s, st.start())
-	if _, _, err := s.writer.exec("UPDATE journal SET body = ?", []byte{formLZ2, 200, 1, 0xff, 0xff}); err != nil {
+	if _, _, err := s.writer.exec("UPDATE journal SET body = ?", []byte{2, 200, 1, 0xff, 0xff}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Events(t.Context(), store.DefaultTenant, "r", 0, 0)
@@ -305,7 +305,7 @@ func TestDamagedEntry(t *testing.T) {
 	commit(t, s, st.start())
 	commit(t, s, st.step(1)...)
 	commit(t, s, st.step(2)...)
-	if _, _, err := s.writer.exec("UPDATE entries SET body = ? WHERE key = 2", []byte{formLZ2, 200, 1, 0xff, 0xff}); err != nil {
+	if _, _, err := s.writer.exec("UPDATE entries SET body = ? WHERE key = 2", []byte{2, 200, 1, 0xff, 0xff}); err != nil {
 		t.Fatal(err)
 	}
 	path, err := s.Path(t.Context(), store.DefaultTenant, "s", st.leaf)

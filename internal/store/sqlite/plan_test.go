@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 // TestNoScans asks SQLite how it runs every statement that the store has used:
@@ -46,7 +47,7 @@ func TestNoScans(t *testing.T) {
 	read(s.Trace(ctx, tenant, "r", 0, 0))
 	read(s.Unfinished(ctx))
 	read(s.Interrupt(ctx, tenant, "i"))
-	for _, f := range []store.InterruptFilter{{}, {Status: "open"}, {RunID: "r"}, {RunID: "r", Status: "open"}, {Cursor: cursor(interruptList, 1)}} {
+	for _, f := range []store.InterruptFilter{{}, {Status: "open"}, {RunID: "r"}, {RunID: "r", Status: "open"}, {Cursor: form.Cursor(form.InterruptList, 1)}} {
 		_, _, err := s.Interrupts(ctx, tenant, f)
 		read(nil, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"agentd/fault"
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 // journalChunk is how many rows of the journal are in memory at a time while
@@ -32,7 +33,7 @@ func (s *Store) Events(ctx context.Context, tenant, runID string, after int64, l
 				if last = seq; full() {
 					return errEnough
 				}
-				return decode(runID, b, func(e *store.Event) bool {
+				return form.Decode(runID, b, func(e *store.Event) bool {
 					if e.Seq > after {
 						out = append(out, e)
 					}
@@ -66,7 +67,7 @@ func (s *Store) Trace(ctx context.Context, tenant, runID string, after, limit in
 				if last = key; full() {
 					return errEnough
 				}
-				return decode(runID, b, nil, func(t *store.Trace) {
+				return form.Decode(runID, b, nil, func(t *store.Trace) {
 					if after > 0 {
 						after--
 					} else if !full() {
@@ -105,17 +106,17 @@ func (s *Store) journalRows(ctx context.Context, c *conn, runID, where string, e
 		dict = dict[:0]
 		if p.n > 0 {
 			if err := c.query(ctx, "SELECT body FROM entries WHERE key >= ? AND key < ? ORDER BY key", func(r row) error {
-				b, err := s.codec.unpackBody(r.blob(0))
+				b, err := s.codec.UnpackBody(r.blob(0))
 				dict = append(dict, b)
 				return err
 			}, p.entry, p.entry+p.n); err != nil {
 				return 0, err
 			}
 			if int64(len(dict)) != p.n {
-				return 0, errPacked
+				return 0, form.ErrDamaged
 			}
 		}
-		b, err := s.codec.unpack(p.body, append(dict, journalKey(p.body, runID))...)
+		b, err := s.codec.Unpack(p.body, append(dict, form.JournalKey(p.body, runID))...)
 		if err != nil {
 			return 0, err
 		}
@@ -128,7 +129,7 @@ func (s *Store) journalRows(ctx context.Context, c *conn, runID, where string, e
 
 // damaged names what could not be read, where the value itself is at fault.
 func (s *Store) damaged(what string, err error) error {
-	if !errors.Is(err, errPacked) {
+	if !errors.Is(err, form.ErrDamaged) {
 		return err
 	}
 	return &fault.Error{Op: "sqlite", Kind: fault.Internal, Err: fmt.Errorf("%s: %s: %w", s.path, what, err),
@@ -166,7 +167,7 @@ func (s *Store) Interrupt(ctx context.Context, tenant, id string) (*store.Interr
 func (s *Store) Interrupts(ctx context.Context, tenant string, f store.InterruptFilter) ([]*store.Interrupt, string, error) {
 	limit, last := limitOr(f.Limit, 50), int64(0)
 	if f.Cursor != "" {
-		if err := placeOf(interruptList, f.Cursor, &last); err != nil {
+		if err := form.PlaceOf(form.InterruptList, f.Cursor, &last); err != nil {
 			return nil, "", err
 		}
 	}
@@ -188,7 +189,7 @@ func (s *Store) Interrupts(ctx context.Context, tenant string, f store.Interrupt
 	err := s.read(ctx, func(c *conn) error {
 		return c.query(ctx, sql+" ORDER BY i.key LIMIT ?", func(r row) error {
 			if len(out) == limit {
-				next = cursor(interruptList, last)
+				next = form.Cursor(form.InterruptList, last)
 				return nil
 			}
 			out = append(out, interruptOf(r))

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 const runColumns = `SELECT r.key, r.id, s.id, r.status, r.epoch, r.seq, r.steps, r.created, r.started, r.ended,
@@ -48,11 +49,16 @@ func (s *Store) Run(ctx context.Context, tenant, id string) (*store.Run, error) 
 	return out, nil
 }
 
+// Load implements store.RunReader. No other process writes.
+func (s *Store) Load(ctx context.Context, tenant, id string) (*store.Run, error) {
+	return s.Run(ctx, tenant, id)
+}
+
 func (s *Store) unpacked(v []byte) ([]byte, error) {
 	if v == nil {
 		return nil, nil
 	}
-	return s.codec.unpack(v)
+	return s.codec.Unpack(v)
 }
 
 // Runs implements store.RunReader. Newest means committed last.
@@ -60,7 +66,7 @@ func (s *Store) Runs(ctx context.Context, tenant string, f store.RunFilter) ([]*
 	limit := limitOr(f.Limit, 50)
 	last := int64(math.MaxInt64)
 	if f.Cursor != "" {
-		if err := placeOf(runList, f.Cursor, &last); err != nil {
+		if err := form.PlaceOf(form.RunList, f.Cursor, &last); err != nil {
 			return nil, "", err
 		}
 	}
@@ -87,7 +93,7 @@ func (s *Store) Runs(ctx context.Context, tenant string, f store.RunFilter) ([]*
 	err := s.read(ctx, func(c *conn) error {
 		return c.query(ctx, sql, func(r row) error {
 			if len(out) == limit {
-				next = cursor(runList, last)
+				next = form.Cursor(form.RunList, last)
 				return nil
 			}
 			out = append(out, runOf(r))

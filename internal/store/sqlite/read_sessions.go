@@ -6,6 +6,7 @@ import (
 
 	"agentd/fault"
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 const sessionColumns = "SELECT id, title, leaf, metadata, created, updated, key, ephemeral, idempotency_key, request_hash FROM sessions"
@@ -35,7 +36,7 @@ func (s *Store) Sessions(ctx context.Context, tenant string, f store.SessionFilt
 	limit := limitOr(f.Limit, 50)
 	updated, last := int64(math.MaxInt64), int64(math.MaxInt64)
 	if f.Cursor != "" {
-		if err := placeOf(sessionList, f.Cursor, &updated, &last); err != nil {
+		if err := form.PlaceOf(form.SessionList, f.Cursor, &updated, &last); err != nil {
 			return nil, "", err
 		}
 	}
@@ -45,7 +46,7 @@ func (s *Store) Sessions(ctx context.Context, tenant string, f store.SessionFilt
 		return c.query(ctx, sessionColumns+` WHERE tenant = (SELECT key FROM tenants WHERE id = ?) AND ephemeral = ? AND minute <= ? AND (updated, key) < (?, ?)
 			ORDER BY minute DESC, updated DESC, key DESC LIMIT ?`, func(r row) error {
 			if len(out) == limit {
-				next = cursor(sessionList, out[limit-1].Updated, last)
+				next = form.Cursor(form.SessionList, out[limit-1].Updated, last)
 				return nil
 			}
 			out = append(out, sessionOf(r))
@@ -82,7 +83,7 @@ const entryColumns = "SELECT id, parent, kind, run, run_id, created, body FROM e
 // whose ids it looks up once (after the rows: a connection runs one statement
 // at a time).
 type entryReader struct {
-	codec   *codec
+	codec   *form.Codec
 	session string
 	out     []*store.Entry
 	runs    []int64 // the key of the run of each entry in out
@@ -100,7 +101,7 @@ func (er *entryReader) add(r row) {
 // it is not JSON, and whoever reads it leaves that entry out and goes on.
 func (er *entryReader) resolve(ctx context.Context, c *conn) error {
 	for _, e := range er.out {
-		if b, err := er.codec.unpackBody(e.Body); err == nil {
+		if b, err := er.codec.UnpackBody(e.Body); err == nil {
 			e.Body = b
 		}
 	}

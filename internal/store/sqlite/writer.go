@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -11,6 +9,7 @@ import (
 
 	"agentd/fault"
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 // maxGroup is the most Tx in one transaction.
@@ -19,7 +18,7 @@ const maxGroup = 256
 // job is a Tx on its way to the writer, with what could be worked out before.
 type job struct {
 	tx       *store.Tx
-	journals []journal
+	journals []form.Journal
 	// newStates and states are the packed State of NewRuns and Runs, specs
 	// the packed Spec of NewRuns.
 	newStates, states, specs [][]byte
@@ -78,16 +77,16 @@ func (s *Store) Commit(ctx context.Context, tx *store.Tx) error {
 // newJob checks tx as far as that is possible without the store, and encodes
 // what needs encoding.
 func (s *Store) newJob(tx *store.Tx) (*job, error) {
-	if err := check(tx); err != nil {
+	if err := form.Check(tx); err != nil {
 		return nil, err
 	}
 	j := &job{tx: tx, done: make(chan struct{})}
 	var err error
-	if j.journals, err = s.codec.journals(tx); err != nil {
+	if j.journals, err = s.codec.Journals(tx); err != nil {
 		return nil, invalid("%w", err)
 	}
 	for _, e := range tx.Entries {
-		j.bodies = append(j.bodies, s.codec.packBody(e.Body))
+		j.bodies = append(j.bodies, s.codec.PackBody(e.Body))
 	}
 	for _, r := range tx.NewRuns {
 		j.newStates = append(j.newStates, s.packed(r.State))
@@ -103,54 +102,7 @@ func (s *Store) packed(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
 	}
-	return s.codec.pack(make([]byte, 0, len(b)/2+32), b)
-}
-
-func check(tx *store.Tx) error {
-	if tx.Tenant == "" {
-		return invalid("a Tx without a tenant")
-	}
-	for _, x := range tx.NewSessions {
-		if x.ID == "" {
-			return invalid("a session without an id")
-		}
-	}
-	for _, x := range tx.NewRuns {
-		if x.ID == "" || x.SessionID == "" || x.Status == "" {
-			return invalid("run %q lacks an id, a session or a status", x.ID)
-		}
-	}
-	for _, x := range tx.Entries {
-		if x.ID == "" || x.Kind == "" {
-			return invalid("entry %q of session %q lacks an id or a kind", x.ID, x.SessionID)
-		}
-	}
-	for _, x := range tx.Runs {
-		if x.Status == "" {
-			return invalid("a change of run %q without a status", x.ID)
-		}
-	}
-	for _, x := range tx.Inputs {
-		if x.ID == "" {
-			return invalid("an input of run %q without an id", x.RunID)
-		}
-	}
-	for _, x := range tx.NewInterrupts {
-		if x.ID == "" || x.Status == "" {
-			return invalid("interrupt %q lacks an id or a status", x.ID)
-		}
-	}
-	for _, x := range tx.Answers {
-		if x.Status == "" {
-			return invalid("an answer to interrupt %q without a status", x.ID)
-		}
-	}
-	for _, x := range tx.Blobs {
-		if sum := sha256.Sum256(x.Data); hex.EncodeToString(sum[:]) != x.ID {
-			return invalid("the id of blob %q is not the SHA-256 of its data", x.ID)
-		}
-	}
-	return checkKeys(tx)
+	return s.codec.Pack(make([]byte, 0, len(b)/2+32), b)
 }
 
 // lead commits what waits, as the one writer there is at a time. Whoever finds

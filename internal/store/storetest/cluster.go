@@ -148,6 +148,11 @@ func testClaimOrder(f *fixture, c store.Cluster) {
 	one = ok[[]store.Claimed](f)(c.Claim(f.Context(), store.ClaimRequest{Node: "n1", Version: 1, Now: now(), Roots: 1, Limit: 1, Only: &store.RunRef{Tenant: tenant, ID: "c2"}}))
 	equal(f, "not its turn", claimed(one), []string{})
 
+	tree := store.ClaimRequest{Node: "n1", Version: 1, Now: now(), Limit: 9, Only: &store.RunRef{Tenant: tenant, ID: "b"}, Below: true}
+	one = ok[[]store.Claimed](f)(c.Claim(f.Context(), tree))
+	equal(f, "below", claimed(one), []string{tenant + "/b.c1"}) // there is no place for the root
+	f.commit(&store.Tx{Claims: []store.Claim{{RunID: "b.c1", Epoch: one[0].Epoch}}})
+
 	got := f.claims(c, "n1", 1, 9)
 	equal(f, "one place", claimed(got), []string{tenant + "/a2", tenant + "/d", tenant + "/g", tenant + "/b", tenant + "/b.c1"})
 	equal(f, "behind", got[0].Turn, false)

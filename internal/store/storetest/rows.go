@@ -58,6 +58,7 @@ func testRoundTrip(f *fixture) {
 		ctx := f.Context()
 		equal(f, "session", ok[*store.Session](f)(f.store.Session(ctx, tenant, "s1")), tx.NewSessions[0])
 		equal(f, "run", ok[*store.Run](f)(f.store.Run(ctx, tenant, "r1")), tx.NewRuns[0])
+		equal(f, "loaded run", ok[*store.Run](f)(f.store.Load(ctx, tenant, "r1")), tx.NewRuns[0])
 		for _, e := range tx.Entries {
 			equal(f, "entry", ok[*store.Entry](f)(f.store.Entry(ctx, tenant, "s1", e.ID)), e)
 		}

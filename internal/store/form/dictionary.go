@@ -1,4 +1,4 @@
-package sqlite
+package form
 
 // dictionary1 is what form 1 of packed values may copy from. It is part of the
 // file format: it never changes. A better one gets a new form.

@@ -1,4 +1,4 @@
-package sqlite
+package form
 
 import (
 	"bytes"
@@ -10,32 +10,34 @@ import (
 	"agentd/internal/store"
 )
 
-// journal is what one Tx adds to the journal of one run.
-type journal struct {
-	run         string
-	first, last int64 // event numbers; 0, 0 without events
-	// body is packed against entries[from:to] of the Tx.
-	body     []byte
-	from, to int
+// Journal is what one Tx adds to the journal of one run.
+type Journal struct {
+	Run         string
+	First, Last int64 // event numbers; 0, 0 without events
+	// Body is packed against Entries[From:To] of the Tx.
+	Body     []byte
+	From, To int
 }
 
-// journals encodes the events and trace of tx, one journal per run. It is done
-// before the writer has the Tx, on as many processors as there are committers.
-func (c *codec) journals(tx *store.Tx) ([]journal, error) {
+// Journals encodes the events and trace of tx, one journal per run. A store that
+// can not keep the rows of entries together gives a Tx without entries: then no
+// journal depends on any. It is done before a writer has the Tx, on as many
+// processors as there are committers.
+func (c *Codec) Journals(tx *store.Tx) ([]Journal, error) {
 	if len(tx.Events)+len(tx.Trace) == 0 {
 		return nil, nil
 	}
-	js := make([]journal, 0, 1)
+	js := make([]Journal, 0, 1)
 	add := func(run string) error {
 		if run == "" {
 			return errors.New("an event or trace without a run")
 		}
 		for i := range js {
-			if js[i].run == run {
+			if js[i].Run == run {
 				return nil
 			}
 		}
-		js = append(js, journal{run: run})
+		js = append(js, Journal{Run: run})
 		return nil
 	}
 	for _, e := range tx.Events {
@@ -57,46 +59,46 @@ func (c *codec) journals(tx *store.Tx) ([]journal, error) {
 }
 
 // encode makes the body of a journal.
-func (c *codec) encode(j *journal, tx *store.Tx) error {
+func (c *Codec) encode(j *Journal, tx *store.Tx) error {
 	p := c.pool.Get().(*packer)
 	defer c.keep(p)
 	var err error
-	if p.plain, err = j.append(p.plain[:0], tx); err != nil {
+	if p.plain, err = j.Plain(p.plain[:0], tx); err != nil {
 		return err
 	}
-	dict := append(j.dictionary(tx), []byte(j.run))
-	p.packed = c.pack(p.packed[:0], p.plain, dict...)
-	j.body = bytes.Clone(p.packed)
+	dict := append(j.dictionary(tx), []byte(j.Run))
+	p.packed = c.Pack(p.packed[:0], p.plain, dict...)
+	j.Body = bytes.Clone(p.packed)
 	return nil
 }
 
-// append writes: the number of events; each as its distance in number and time
+// Plain appends to b: the number of events; each as its distance in number and time
 // from the one before, step, type, data; the number of trace rows; each as its
 // distance in time, kind, body.
-func (j *journal) append(b []byte, tx *store.Tx) ([]byte, error) {
+func (j *Journal) Plain(b []byte, tx *store.Tx) ([]byte, error) {
 	events, trace := 0, 0
 	for _, e := range tx.Events {
-		if e.RunID == j.run {
+		if e.RunID == j.Run {
 			events++
 		}
 	}
 	for _, t := range tx.Trace {
-		if t.RunID == j.run {
+		if t.RunID == j.Run {
 			trace++
 		}
 	}
-	j.first = 0
+	j.First = 0
 	b = binary.AppendUvarint(b, uint64(events))
 	var seq, time int64
 	for _, e := range tx.Events {
-		if e.RunID != j.run {
+		if e.RunID != j.Run {
 			continue
 		}
 		if e.Seq <= seq {
 			return b, fmt.Errorf("event %d of run %s does not rise above %d", e.Seq, e.RunID, seq)
 		}
-		if j.first == 0 {
-			j.first = e.Seq
+		if j.First == 0 {
+			j.First = e.Seq
 		}
 		b = binary.AppendUvarint(b, uint64(e.Seq-seq))
 		b = binary.AppendVarint(b, e.Time-time)
@@ -105,10 +107,10 @@ func (j *journal) append(b []byte, tx *store.Tx) ([]byte, error) {
 		b = appendBytes(b, e.Data)
 		seq, time = e.Seq, e.Time
 	}
-	j.last = seq
+	j.Last = seq
 	b = binary.AppendUvarint(b, uint64(trace))
 	for _, t := range tx.Trace {
-		if t.RunID != j.run {
+		if t.RunID != j.Run {
 			continue
 		}
 		b = binary.AppendVarint(b, t.Time-time)
@@ -122,16 +124,16 @@ func (j *journal) append(b []byte, tx *store.Tx) ([]byte, error) {
 // dictionary chooses the entries whose bodies the journal may copy from: the
 // first unbroken row of entries that this run wrote. They live in the run's own
 // session, so journal and dictionary are deleted together.
-func (j *journal) dictionary(tx *store.Tx) [][]byte {
+func (j *Journal) dictionary(tx *store.Tx) [][]byte {
 	es := tx.Entries
-	for j.from < len(es) && es[j.from].RunID != j.run {
-		j.from++
+	for j.From < len(es) && es[j.From].RunID != j.Run {
+		j.From++
 	}
 	var dict [][]byte
 	n := 0
-	for j.to = j.from; j.to < len(es); j.to++ {
-		e := es[j.to]
-		if n += len(e.Body); e.RunID != j.run || e.SessionID != es[j.from].SessionID || n > maxDict {
+	for j.To = j.From; j.To < len(es); j.To++ {
+		e := es[j.To]
+		if n += len(e.Body); e.RunID != j.Run || e.SessionID != es[j.From].SessionID || n > maxDict {
 			break
 		}
 		dict = append(dict, e.Body)
@@ -139,9 +141,9 @@ func (j *journal) dictionary(tx *store.Tx) [][]byte {
 	return dict
 }
 
-// journalKey is the last dictionary of a journal: the id of its run, which the keys
+// JournalKey is the last dictionary of a journal: the id of its run, which the keys
 // of effects repeat. Form 1 had none.
-func journalKey(body []byte, run string) []byte {
+func JournalKey(body []byte, run string) []byte {
 	if len(body) > 0 && body[0] == formLZ1 {
 		return nil
 	}
@@ -155,9 +157,9 @@ func appendBytes[T string | []byte | json.RawMessage](b []byte, p T) []byte {
 	return append(b, p...)
 }
 
-// decode reads what encode wrote. Either function may be nil; event returns
+// Decode reads what Plain wrote. Either function may be nil; event returns
 // false to stop.
-func decode(run string, b []byte, event func(*store.Event) bool, trace func(*store.Trace)) error {
+func Decode(run string, b []byte, event func(*store.Event) bool, trace func(*store.Trace)) error {
 	r := reader{b: b}
 	var seq, time int64
 	for n := r.uvarint(); n > 0 && r.ok(); n-- {
@@ -199,7 +201,7 @@ func (r *reader) ok() bool { return r.err == nil }
 func (r *reader) uvarint() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
-		r.b, r.err = nil, errPacked
+		r.b, r.err = nil, ErrDamaged
 		return 0
 	}
 	r.b = r.b[n:]
@@ -209,7 +211,7 @@ func (r *reader) uvarint() uint64 {
 func (r *reader) varint() int64 {
 	v, n := binary.Varint(r.b)
 	if n <= 0 {
-		r.b, r.err = nil, errPacked
+		r.b, r.err = nil, ErrDamaged
 		return 0
 	}
 	r.b = r.b[n:]
@@ -219,7 +221,7 @@ func (r *reader) varint() int64 {
 func (r *reader) bytes() []byte {
 	n := r.uvarint()
 	if n > uint64(len(r.b)) {
-		r.b, r.err = nil, errPacked
+		r.b, r.err = nil, ErrDamaged
 		return nil
 	}
 	if n == 0 {

@@ -1,4 +1,4 @@
-package sqlite
+package form
 
 import (
 	"bytes"
@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// codec packs payloads. They are short (some hundred bytes), full of the same
+// Codec packs payloads. It is safe for concurrent use; make it with [NewCodec].
+// Payloads are short (some hundred bytes), full of the same
 // JSON keys, and events repeat text that the entries of the same Tx have
 // already. So what pays is not entropy coding but a dictionary: a fixed one of
 // usual keys and, for the journal, the entries. The format is that of LZ4
@@ -23,7 +24,7 @@ import (
 //
 // A packed value is: one byte of form, the length of the content as a uvarint,
 // the data.
-type codec struct {
+type Codec struct {
 	// fixed is where the hash table starts: the positions in dictionary2.
 	fixed table
 	pool  sync.Pool // of *packer
@@ -55,10 +56,12 @@ type packer struct {
 	plain, packed []byte
 }
 
-var errPacked = errors.New("a packed value is damaged")
+// ErrDamaged is the error of a value that can not be unpacked or decoded.
+var ErrDamaged = errors.New("a packed value is damaged")
 
-func newCodec() *codec {
-	c := &codec{}
+// NewCodec makes a codec.
+func NewCodec() *Codec {
+	c := &Codec{}
 	index(&c.fixed, []byte(dictionary2), 0, len(dictionary2), 1)
 	c.pool.New = func() any { return &packer{} }
 	return c
@@ -72,9 +75,9 @@ func index(t *table, w []byte, from, to, step int) {
 	}
 }
 
-// pack appends the packed form of src to dst. The same dict is needed to
+// Pack appends the packed form of src to dst. The same dict is needed to
 // unpack it.
-func (c *codec) pack(dst, src []byte, dict ...[]byte) []byte {
+func (c *Codec) Pack(dst, src []byte, dict ...[]byte) []byte {
 	if len(src) >= tooSmall && len(src) <= maxContent {
 		p := c.pool.Get().(*packer)
 		mark := len(dst)
@@ -92,30 +95,31 @@ func (c *codec) pack(dst, src []byte, dict ...[]byte) []byte {
 	return append(dst, src...)
 }
 
-// packBody is the stored form of an entry's body: packed, or as it is where that is
+// PackBody is the stored form of an entry's body: packed, or as it is where that is
 // not shorter. JSON is told from packed values by its first byte, which is no form.
-func (c *codec) packBody(b []byte) []byte {
+func (c *Codec) PackBody(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
 	}
 	p := c.pool.Get().(*packer)
 	defer c.keep(p)
-	p.packed = c.pack(p.packed[:0], b)
+	p.packed = c.Pack(p.packed[:0], b)
 	if len(p.packed) >= len(b) && b[0] >= ' ' {
 		return b
 	}
 	return bytes.Clone(p.packed)
 }
 
-func (c *codec) unpackBody(v []byte) ([]byte, error) {
+// UnpackBody gives what PackBody was given. What never was packed comes back as it is.
+func (c *Codec) UnpackBody(v []byte) ([]byte, error) {
 	if len(v) == 0 || v[0] >= ' ' {
 		return v, nil
 	}
-	return c.unpack(v)
+	return c.Unpack(v)
 }
 
 // keep returns p to the pool unless it has become large.
-func (c *codec) keep(p *packer) {
+func (c *Codec) keep(p *packer) {
 	if cap(p.window)+cap(p.plain)+cap(p.packed) <= 512<<10 {
 		c.pool.Put(p)
 	}
@@ -195,22 +199,22 @@ func appendCopy(dst, lit []byte, dist, n int) []byte {
 	return binary.LittleEndian.AppendUint16(dst, uint16(dist))
 }
 
-// unpack gives the content of a packed value, or errPacked. Whatever the value
+// Unpack gives the content of a packed value, or ErrDamaged. Whatever the value
 // is, it makes at most maxContent bytes of it.
-func (c *codec) unpack(v []byte, dict ...[]byte) ([]byte, error) {
+func (c *Codec) Unpack(v []byte, dict ...[]byte) ([]byte, error) {
 	if len(v) < 2 {
-		return nil, errPacked
+		return nil, ErrDamaged
 	}
 	form := v[0]
 	size, n := binary.Uvarint(v[1:])
 	if n <= 0 {
-		return nil, errPacked
+		return nil, ErrDamaged
 	}
 	v = v[1+n:]
 	switch form {
 	case formPlain:
 		if uint64(len(v)) != size {
-			return nil, errPacked
+			return nil, ErrDamaged
 		}
 		return v, nil
 	case formLZ1, formLZ2:
@@ -219,14 +223,14 @@ func (c *codec) unpack(v []byte, dict ...[]byte) ([]byte, error) {
 			fixed = dictionary1
 		}
 		if size > maxContent {
-			return nil, errPacked
+			return nil, ErrDamaged
 		}
 		p := c.pool.Get().(*packer)
 		b, err := p.expand(v, int(size), fixed, dict)
 		c.keep(p)
 		return b, err
 	}
-	return nil, errPacked
+	return nil, ErrDamaged
 }
 
 func (p *packer) expand(v []byte, size int, fixed string, dict [][]byte) ([]byte, error) {
@@ -243,7 +247,7 @@ func (p *packer) expand(v []byte, size int, fixed string, dict [][]byte) ([]byte
 	base := at
 	for {
 		if len(v) == 0 {
-			return nil, errPacked
+			return nil, ErrDamaged
 		}
 		token := v[0]
 		v = v[1:]
@@ -252,11 +256,11 @@ func (p *packer) expand(v []byte, size int, fixed string, dict [][]byte) ([]byte
 			var ok1, ok2 bool
 			lit, ok1 = length(&v, lit, end)
 			if n, ok2 = length(&v, n, end); !ok1 || !ok2 {
-				return nil, errPacked
+				return nil, ErrDamaged
 			}
 		}
 		if lit > len(v) || lit > end-at {
-			return nil, errPacked
+			return nil, ErrDamaged
 		}
 		if more := at + lit + n + minMatch - len(w); more > 0 && len(w) < end {
 			w = slices.Grow(w, more)
@@ -270,12 +274,12 @@ func (p *packer) expand(v []byte, size int, fixed string, dict [][]byte) ([]byte
 		}
 		n += minMatch - 1
 		if len(v) < 2 || n > end-at {
-			return nil, errPacked
+			return nil, ErrDamaged
 		}
 		dist := int(binary.LittleEndian.Uint16(v))
 		v = v[2:]
 		if dist == 0 || dist > at {
-			return nil, errPacked
+			return nil, ErrDamaged
 		}
 		for n > 0 { // the copy may overlap what it writes
 			k := copy(w[at:at+min(n, dist)], w[at-dist:])
@@ -283,7 +287,7 @@ func (p *packer) expand(v []byte, size int, fixed string, dict [][]byte) ([]byte
 		}
 	}
 	if len(v) != 0 || at != end {
-		return nil, errPacked
+		return nil, ErrDamaged
 	}
 	return bytes.Clone(w[base:end]), nil
 }

@@ -1,4 +1,4 @@
-package sqlite
+package check
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 
 	"agentd/event"
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 	"agentd/message"
 )
 
@@ -31,11 +32,11 @@ func (k *checker) runs() error {
 	var all []*checkedRun
 	err := k.query(`SELECT r.key, r.session, r.id, r.status, r.epoch, r.seq, r.steps, r.created, r.started, r.ended, r.output_entry, r.state, t.id, s.id, r.tenant,
 		r.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.tenant = r.tenant AND p.id = r.parent_id), r.usage
-		FROM runs r JOIN sessions s ON s.key = r.session LEFT JOIN tenants t ON t.key = r.tenant ORDER BY r.key`, func(r row) error {
-		c := &checkedRun{key: r.int(0), session: r.int(1), packed: r.blob(11), where: r.text(12) + ": run " + r.text(2), tenant: r.int(14), orphanedParent: r.int(15) != 0}
-		c.row = store.Run{ID: r.text(2), SessionID: r.text(13), Created: r.int(7)}
-		c.row.Status, c.row.Epoch, c.row.Seq, c.row.Steps = r.text(3), r.int(4), r.int(5), int(r.int(6))
-		c.row.Started, c.row.Ended, c.row.OutputEntry, c.row.Usage = r.int(8), r.int(9), r.text(10), r.blob(16)
+		FROM runs r JOIN sessions s ON s.key = r.session LEFT JOIN tenants t ON t.key = r.tenant ORDER BY r.key`, func(r Row) error {
+		c := &checkedRun{key: r.Int(0), session: r.Int(1), packed: r.Blob(11), where: r.Text(12) + ": run " + r.Text(2), tenant: r.Int(14), orphanedParent: r.Int(15) != 0}
+		c.row = store.Run{ID: r.Text(2), SessionID: r.Text(13), Created: r.Int(7)}
+		c.row.Status, c.row.Epoch, c.row.Seq, c.row.Steps = r.Text(3), r.Int(4), r.Int(5), int(r.Int(6))
+		c.row.Started, c.row.Ended, c.row.OutputEntry, c.row.Usage = r.Int(8), r.Int(9), r.Text(10), r.Blob(16)
 		all = append(all, c)
 		return k.ctx.Err()
 	})
@@ -66,7 +67,7 @@ func (k *checker) run(c *checkedRun) error {
 	}
 	if c.row.OutputEntry != "" {
 		var n int64
-		if _, err := k.c.get("SELECT count(*) FROM entries WHERE session = ? AND id = ?", []any{&n}, c.session, c.row.OutputEntry); err != nil {
+		if err := k.get("SELECT count(*) FROM entries WHERE session = ? AND id = ?", []*int64{&n}, c.session, c.row.OutputEntry); err != nil {
 			return err
 		}
 		if n == 0 {
@@ -77,7 +78,7 @@ func (k *checker) run(c *checkedRun) error {
 		// The prompt of a run that was cancelled in the queue is the only record of
 		// what it was asked: it stays with the run.
 		var n int64
-		if _, err := k.c.get("SELECT count(*) FROM inputs WHERE run = ? AND kind <> 'prompt'", []any{&n}, c.key); err != nil {
+		if err := k.get("SELECT count(*) FROM inputs WHERE run = ? AND kind <> 'prompt'", []*int64{&n}, c.key); err != nil {
 			return err
 		}
 		if n > 0 {
@@ -97,14 +98,14 @@ func (k *checker) state(c *checkedRun) error {
 	if len(c.packed) == 0 {
 		return nil
 	}
-	state, err := k.s.codec.unpack(c.packed)
+	state, err := k.codec.Unpack(c.packed)
 	what := ""
 	if err != nil {
 		what = "its control state can not be unpacked"
 	} else if k.o.State != nil {
 		var open []string
-		if err := k.query("SELECT id FROM interrupts WHERE run = ? AND status = 'open' ORDER BY key", func(r row) error {
-			open = append(open, r.text(0))
+		if err := k.query("SELECT id FROM interrupts WHERE run = ? AND status = 'open' ORDER BY key", func(r Row) error {
+			open = append(open, r.Text(0))
 			return nil
 		}, c.key); err != nil {
 			return err
@@ -140,10 +141,10 @@ func (k *checker) journal(c *checkedRun) error {
 		}
 	}
 	for key := int64(0); ; {
-		n, err := k.s.journalRows(k.ctx, k.c, c.row.ID, "WHERE run = ? AND +key > ? ORDER BY key LIMIT ?", func(at, seq int64, b []byte) error {
+		n, err := k.db.Journal(k.ctx, c.row.ID, c.key, key, journalChunk, func(at, seq int64, b []byte) error {
 			key = at
 			first := last
-			err := decode(c.row.ID, b, func(e *store.Event) bool {
+			err := form.Decode(c.row.ID, b, func(e *store.Event) bool {
 				k.report.Events++
 				if e.Seq <= last {
 					note("event %d comes after %d", e.Seq, last)
@@ -168,9 +169,9 @@ func (k *checker) journal(c *checkedRun) error {
 				note("a part of its journal ends with event %d and says %d", last, seq)
 			}
 			return err
-		}, c.key, key, journalChunk)
+		})
 		if err != nil {
-			if code(err) != 0 || k.ctx.Err() != nil {
+			if k.db.Failed(err) || k.ctx.Err() != nil {
 				return err
 			}
 			k.found(store.Finding{Check: "journal", Severity: store.SeverityError, Where: c.where,
@@ -204,9 +205,9 @@ func (k *checker) spent(c *checkedRun, used *message.Usage, steps int) error {
 		return nil
 	}
 	var calls, in, out, read, write, cost int64
-	if _, err := k.c.get(`SELECT coalesce(sum(calls), 0), coalesce(sum(input), 0), coalesce(sum(output), 0), coalesce(sum(cache_read), 0),
-		coalesce(sum(cache_write), 0), coalesce(sum(cost), 0) FROM usage WHERE tenant = ? AND session = ? AND run = ?`,
-		[]any{&calls, &in, &out, &read, &write, &cost}, c.tenant, c.session, c.key); err != nil {
+	if err := k.get(`SELECT CAST(coalesce(sum(calls), 0) AS bigint), CAST(coalesce(sum(input), 0) AS bigint), CAST(coalesce(sum(output), 0) AS bigint),
+		CAST(coalesce(sum(cache_read), 0) AS bigint), CAST(coalesce(sum(cache_write), 0) AS bigint), CAST(coalesce(sum(cost), 0) AS bigint) FROM usage WHERE tenant = ? AND session = ? AND run = ?`,
+		[]*int64{&calls, &in, &out, &read, &write, &cost}, c.tenant, c.session, c.key); err != nil {
 		return err
 	}
 	if calls == 0 || in < used.Input || out < used.Output || read < used.CacheRead || write < used.CacheWrite || cost < int64(used.Cost.Total) {
@@ -220,15 +221,15 @@ func (k *checker) spent(c *checkedRun, used *message.Usage, steps int) error {
 // interrupts: open ones belong to runs that wait, and runs that wait have one.
 func (k *checker) interrupts() error {
 	err := k.query(`SELECT i.key, i.id, r.status, t.id FROM interrupts i JOIN runs r ON r.key = i.run LEFT JOIN tenants t ON t.key = i.tenant
-		WHERE i.status = 'open' AND r.status NOT IN ('running', 'paused_checkpoint')`, func(r row) error {
-		f := store.Finding{Check: "interrupts", Severity: store.SeverityWarning, Where: r.text(3) + ": interrupt " + r.text(1),
-			What: "it is open, but its run is " + r.text(2) + ": an answer would reach nobody"}
-		if !ended(r.text(2)) {
+		WHERE i.status = 'open' AND r.status NOT IN ('running', 'paused_checkpoint')`, func(r Row) error {
+		f := store.Finding{Check: "interrupts", Severity: store.SeverityWarning, Where: r.Text(3) + ": interrupt " + r.Text(1),
+			What: "it is open, but its run is " + r.Text(2) + ": an answer would reach nobody"}
+		if !ended(r.Text(2)) {
 			k.found(f, "")
 			return nil
 		}
 		f.Repair = "close it as cancelled"
-		k.found(f, "UPDATE interrupts SET status = 'cancelled', reason = 'the run had ended', answered = ? WHERE key = ?", k.o.Now, r.int(0))
+		k.found(f, "UPDATE interrupts SET status = 'cancelled', reason = 'the run had ended', answered = ? WHERE key = ?", k.o.Now, r.Int(0))
 		return nil
 	})
 	if err != nil {
@@ -237,9 +238,9 @@ func (k *checker) interrupts() error {
 	// A run that waits for its subagents' people has none of its own.
 	return k.query(`SELECT r.id, t.id FROM runs r LEFT JOIN tenants t ON t.key = r.tenant WHERE r.status = 'paused_checkpoint'
 		AND NOT EXISTS (SELECT 1 FROM interrupts i WHERE i.run = r.key AND i.status = 'open')
-		AND NOT EXISTS (SELECT 1 FROM runs c WHERE c.tenant = r.tenant AND c.parent_id = r.id AND c.status NOT IN ('completed', 'failed', 'cancelled'))`, func(r row) error {
-		k.found(store.Finding{Check: "interrupts", Severity: store.SeverityError, Where: r.text(1) + ": run " + r.text(0),
-			What: "it waits for a person, but nothing is asked: it would wait for ever", Advice: "agentd runs cancel " + r.text(0)}, "")
+		AND NOT EXISTS (SELECT 1 FROM runs c WHERE c.tenant = r.tenant AND c.parent_id = r.id AND c.status NOT IN ('completed', 'failed', 'cancelled'))`, func(r Row) error {
+		k.found(store.Finding{Check: "interrupts", Severity: store.SeverityError, Where: r.Text(1) + ": run " + r.Text(0),
+			What: "it waits for a person, but nothing is asked: it would wait for ever", Advice: "agentd runs cancel " + r.Text(0)}, "")
 		return nil
 	})
 }

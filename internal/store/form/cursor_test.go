@@ -1,4 +1,4 @@
-package sqlite
+package form
 
 import (
 	"testing"
@@ -8,20 +8,20 @@ import (
 
 // A text is a cursor only if the store made it, whatever it looks like.
 func FuzzCursor(f *testing.F) {
-	for _, c := range []string{"", "zzz", "r1-0", cursor(runList, 7), cursor(sessionList, 1_700_000_000_000, 9), cursor(interruptList, -1)} {
+	for _, c := range []string{"", "zzz", "r1-0", Cursor(RunList, 7), Cursor(SessionList, 1_700_000_000_000, 9), Cursor(InterruptList, -1)} {
 		f.Add(c)
 	}
 	f.Fuzz(func(t *testing.T, c string) {
 		a, b := int64(-7), int64(-8)
-		for _, list := range []string{runList, sessionList, interruptList} {
+		for _, list := range []string{RunList, SessionList, InterruptList} {
 			place := []*int64{&a}
-			if list == sessionList {
+			if list == SessionList {
 				place = append(place, &b)
 			}
-			switch err := placeOf(list, c, place...); {
+			switch err := PlaceOf(list, c, place...); {
 			case err != nil && fault.KindOf(err) != fault.Invalid:
 				t.Error(err)
-			case err == nil && list == sessionList && cursor(list, a, b) != c, err == nil && list != sessionList && cursor(list, a) != c:
+			case err == nil && list == SessionList && Cursor(list, a, b) != c, err == nil && list != SessionList && Cursor(list, a) != c:
 				t.Errorf("%q was taken for a cursor of list %s", c, list)
 			}
 		}

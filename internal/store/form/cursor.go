@@ -1,4 +1,4 @@
-package sqlite
+package form
 
 import (
 	"fmt"
@@ -13,13 +13,13 @@ import (
 // a checksum: one of another list, or a text that never was one, must not be taken
 // for a place, because the page after it would look like an answer.
 const (
-	runList       = "r"
-	sessionList   = "s"
-	interruptList = "i"
+	RunList       = "r"
+	SessionList   = "s"
+	InterruptList = "i"
 )
 
-// cursor is the place in a list after the row with these numbers.
-func cursor(list string, place ...int64) string {
+// Cursor is the place in a list after the row with these numbers.
+func Cursor(list string, place ...int64) string {
 	s := list
 	for i, n := range place {
 		if i > 0 {
@@ -30,20 +30,20 @@ func cursor(list string, place ...int64) string {
 	return fmt.Sprintf("%s-%08x", s, crc32.ChecksumIEEE([]byte(s)))
 }
 
-// placeOf fills in the numbers of a cursor of the list. The error is a
+// PlaceOf fills in the numbers of a cursor of the list. The error is a
 // *fault.Error of kind Invalid.
-func placeOf(list, c string, place ...*int64) error {
+func PlaceOf(list, c string, place ...*int64) error {
 	body, _, _ := strings.Cut(strings.TrimPrefix(c, list), "-")
 	parts := strings.Split(body, ".")
 	if len(parts) != len(place) {
-		return badCursor(c)
+		return BadCursor(c)
 	}
 	numbers := make([]int64, len(parts))
 	for i := range parts {
 		numbers[i], _ = strconv.ParseInt(parts[i], 36, 64) // what is wrong here does not match below
 	}
-	if cursor(list, numbers...) != c {
-		return badCursor(c)
+	if Cursor(list, numbers...) != c {
+		return BadCursor(c)
 	}
 	for i := range place {
 		*place[i] = numbers[i]
@@ -51,7 +51,8 @@ func placeOf(list, c string, place ...*int64) error {
 	return nil
 }
 
-func badCursor(c string) error {
+// BadCursor is the error of a text that is no cursor of its list.
+func BadCursor(c string) error {
 	return &fault.Error{Kind: fault.Invalid, Field: "cursor", Err: fmt.Errorf("%q is not a cursor of this list", c),
 		Hint: "use the cursor that the page before returned, or none"}
 }
