@@ -68,6 +68,9 @@ type Config struct {
 	// NoWorker takes requests and leaves it to others that share the store to drive
 	// runs. Alone, with an embedded store, it is an error.
 	NoWorker bool
+	// Engine says who decides which node of a shared store drives a run, instead of
+	// agentd.yaml's cluster.engine: "store", or temporal://host:port/namespace.
+	Engine string
 }
 
 // Runtime runs agents. Its methods are safe for concurrent use.
@@ -86,6 +89,8 @@ type Runtime struct {
 	// shared: others may use the store, too; closeBus ends what connects them.
 	shared   bool
 	closeBus func() error
+	// distributor has runs driven where Temporal says, or is nil.
+	distributor *distributor
 	// observation is where logs, traces and metrics go.
 	observation *observation
 }
@@ -171,13 +176,16 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		return nil, errors.Join(&fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Err: errors.New("nobody would drive the runs of this store: it has one process alone"),
 			Hint: "Drop NoWorker (--no-worker), or name a PostgreSQL database as the store."}, rt.agents.close(), st.Close(), obs.close())
 	}
+	if rt.distributor, err = distribute(&cfg, conf, cluster); err != nil {
+		return nil, errors.Join(err, closeBus(), rt.agents.close(), st.Close(), obs.close())
+	}
 	rt.engine, err = engine.New(engine.Config{Cluster: cluster, Store: st, Agents: rt.agents, Log: cfg.Log, Observer: obs.observer(), Traceparent: obs.traceparent(), TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
 		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
 		KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {
-		return nil, errors.Join(err, closeBus(), rt.agents.close(), st.Close(), obs.close())
+		return nil, errors.Join(err, rt.distributor.close(), closeBus(), rt.agents.close(), st.Close(), obs.close())
 	}
 	obs.engine.Store(rt.engine)
 	if cfg.ReadOnly || cfg.Dormant && !rt.shared {
@@ -190,6 +198,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if n > 0 {
 		cfg.Log.Info("going on with unfinished runs", "runs", n)
 	}
+	rt.distributor.start(rt.engine)
 	return rt, nil
 }
 
@@ -207,7 +216,7 @@ func loadConfig(cfg *Config) (*profile.Config, error) {
 
 // Close stops the runtime. Runs under way go on at the next Open on the same data.
 func (rt *Runtime) Close() error {
-	return errors.Join(rt.engine.Close(), rt.closeBus(), rt.agents.close(), rt.store.Close(), rt.observation.close())
+	return errors.Join(rt.distributor.close(), rt.engine.Close(), rt.closeBus(), rt.agents.close(), rt.store.Close(), rt.observation.close())
 }
 
 // writable is the error of a change to a runtime that was opened to look.

@@ -34,9 +34,11 @@ var _ engine.Executor = (*Executor)(nil)
 
 // senders is how many requests to Temporal are under way at the same time; sendTime
 // bounds one.
+// flushTime is how long Close waits for what is still to be told.
 const (
-	senders  = 16
-	sendTime = 10 * time.Second
+	senders   = 16
+	sendTime  = 10 * time.Second
+	flushTime = 2 * time.Second
 )
 
 // Open makes an executor. It does not need Temporal to be there: an address that is
@@ -64,6 +66,7 @@ func newExecutor(opts Options, c client.Client) *Executor {
 // sweeps of others.
 func (x *Executor) Close() error {
 	x.Stop()
+	x.out.flushed(flushTime)
 	x.stop()
 	x.out.close()
 	x.wg.Wait()
@@ -104,6 +107,8 @@ type outbox struct {
 	has    map[message]bool
 	closed bool
 	fails  int // in a row
+	busy   int // senders with a message
+	idle   chan struct{}
 }
 
 // outboxMost bounds what waits while Temporal is away.
@@ -150,14 +155,37 @@ func (o *outbox) take() (m message, ok bool) {
 	}
 	m = o.queue[0]
 	o.queue = o.queue[1:]
+	o.busy++
 	delete(o.has, m)
 	return m, true
+}
+
+// flushed waits until everything is told, but not long, and not if Temporal is away.
+func (o *outbox) flushed(most time.Duration) {
+	o.mu.Lock()
+	if o.busy == 0 && len(o.queue) == 0 || o.fails > 0 {
+		o.mu.Unlock()
+		return
+	}
+	idle := make(chan struct{})
+	o.idle = idle
+	o.mu.Unlock()
+	t := time.NewTimer(most)
+	defer t.Stop()
+	select {
+	case <-idle:
+	case <-t.C:
+	}
 }
 
 // outcome counts failures in a row and says how long to wait after this one.
 func (o *outbox) outcome(err error) (first bool, pause time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.busy--; o.idle != nil && (err != nil || o.busy == 0 && len(o.queue) == 0) {
+		close(o.idle)
+		o.idle = nil
+	}
 	if err == nil {
 		o.fails = 0
 		return false, 0
@@ -175,6 +203,7 @@ func (x *Executor) send() {
 		}
 		err := x.tell(m)
 		if permanent(err) {
+			x.out.outcome(nil)
 			x.opts.Log.Error("Temporal refuses to be told of a run; the sweep tries again", "run", m.to.ID, "error", err)
 			continue
 		}
