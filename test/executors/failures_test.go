@@ -11,8 +11,6 @@ import (
 	"agentd/internal/engine/enginetest"
 	"agentd/internal/store"
 	"agentd/internal/store/sqlite"
-	"agentd/message"
-	"agentd/model"
 	"agentd/tool"
 )
 
@@ -125,16 +123,6 @@ func (s *step) in(t *testing.T) string {
 	}
 }
 
-// steps calls tools one after the other and then ends.
-func steps(names ...string) enginetest.Script {
-	return func(_ context.Context, n int, _ *model.Request) (*message.Message, error) {
-		if n < len(names) {
-			return enginetest.Say("", enginetest.Call(names[n], names[n], `{}`))
-		}
-		return enginetest.Say("done")
-	}
-}
-
 // driver gives which of the workers drives a run.
 func (w *world) driver(id string) int {
 	w.T.Helper()
@@ -167,7 +155,7 @@ func TestTheServerIsKilledInMidRun(t *testing.T) {
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
-		return enginetest.Agents{"test": enginetest.Agent(w.T, steps("wait", "after", "after2"), g.tool(w, "wait", tool.Once), w.Counting("after", tool.Once, false), w.Counting("after2", tool.Once, false))}
+		return enginetest.Agents{"test": enginetest.Agent(w.T, enginetest.Steps("wait", "after", "after2"), g.tool(w, "wait", tool.Once), w.Counting("after", tool.Once, false), w.Counting("after2", tool.Once, false))}
 	})
 	r := w.Start(engine.StartRequest{})
 	g.in(t)
@@ -198,7 +186,7 @@ func TestTheServerIsAwayForLong(t *testing.T) {
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
-		return enginetest.Agents{"test": enginetest.Agent(w.T, steps("wait", "after"), g.tool(w, "wait", tool.Once), w.Counting("after", tool.Once, false))}
+		return enginetest.Agents{"test": enginetest.Agent(w.T, enginetest.Steps("wait", "after"), g.tool(w, "wait", tool.Once), w.Counting("after", tool.Once, false))}
 	})
 	r := w.Start(engine.StartRequest{})
 	g.in(t)
@@ -220,7 +208,7 @@ func TestAWorkerIsGone(t *testing.T) {
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
-		return enginetest.Agents{"test": enginetest.Agent(w.T, steps("first", "wait", "after"), w.Counting("first", tool.Once, false), g.tool(w, "wait", tool.Idempotent), w.Counting("after", tool.Once, false))}
+		return enginetest.Agents{"test": enginetest.Agent(w.T, enginetest.Steps("first", "wait", "after"), w.Counting("first", tool.Once, false), g.tool(w, "wait", tool.Idempotent), w.Counting("after", tool.Once, false))}
 	})
 	r := w.Start(engine.StartRequest{})
 	g.in(t)
@@ -239,7 +227,7 @@ func TestAWorkerIsGone(t *testing.T) {
 	}
 	close(g.open)
 	w.Ended(r.ID, "completed")
-	if n := w.Calls.Count("first " + r.ID + "/1/first"); n != 1 {
+	if n := w.Calls.Count("first " + r.ID + "/1/first1"); n != 1 {
 		t.Errorf("a finished call was made %d times: %v", n, w.Calls.All())
 	}
 }
@@ -249,7 +237,7 @@ func TestAWorkerIsCutOffFromTemporal(t *testing.T) {
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
-		return enginetest.Agents{"test": enginetest.Agent(w.T, steps("wait", "after"), g.tool(w, "wait", tool.Once), w.Counting("after", tool.Once, false))}
+		return enginetest.Agents{"test": enginetest.Agent(w.T, enginetest.Steps("wait", "after"), g.tool(w, "wait", tool.Once), w.Counting("after", tool.Once, false))}
 	})
 	r := w.Start(engine.StartRequest{})
 	g.in(t)
@@ -272,7 +260,7 @@ func TestAWorkerIsCutOffFromTheStore(t *testing.T) {
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
-		return enginetest.Agents{"test": enginetest.Agent(w.T, steps("wait", "after"), g.tool(w, "wait", tool.Idempotent), w.Counting("after", tool.Once, false))}
+		return enginetest.Agents{"test": enginetest.Agent(w.T, enginetest.Steps("wait", "after"), g.tool(w, "wait", tool.Idempotent), w.Counting("after", tool.Once, false))}
 	})
 	r := w.Start(engine.StartRequest{})
 	g.in(t)
@@ -293,7 +281,7 @@ func TestAWorkerStops(t *testing.T) {
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
-		return enginetest.Agents{"test": enginetest.Agent(w.T, steps("wait", "after"), g.tool(w, "wait", tool.Once), w.Counting("after", tool.Once, false))}
+		return enginetest.Agents{"test": enginetest.Agent(w.T, enginetest.Steps("wait", "after"), g.tool(w, "wait", tool.Once), w.Counting("after", tool.Once, false))}
 	})
 	var runs []string
 	for range 8 {
@@ -326,7 +314,7 @@ func TestAWorkerStops(t *testing.T) {
 func TestTemporalWasNotTold(t *testing.T) {
 	s := newServer(t)
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
-		return enginetest.Agents{"test": enginetest.Agent(w.T, steps("after"), w.Counting("after", tool.Once, false))}
+		return enginetest.Agents{"test": enginetest.Agent(w.T, enginetest.Steps("after"), w.Counting("after", tool.Once, false))}
 	})
 	w.nodes[0].wire.set(true)
 	r := w.Start(engine.StartRequest{})
@@ -342,7 +330,7 @@ func TestARunIsCancelledInTemporal(t *testing.T) {
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
-		a := enginetest.Agent(w.T, steps("wait"), g.tool(w, "wait", tool.Read))
+		a := enginetest.Agent(w.T, enginetest.Steps("wait"), g.tool(w, "wait", tool.Read))
 		return enginetest.Agents{"test": a}
 	})
 	r := w.Start(engine.StartRequest{})

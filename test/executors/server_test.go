@@ -50,11 +50,17 @@ type server struct {
 
 func newServer(t *testing.T) *server {
 	t.Helper()
+	return serverOn(t, filepath.Join(t.TempDir(), "temporal.db"))
+}
+
+// serverOn is a server with its database in a file, or in memory.
+func serverOn(t *testing.T, db string) *server {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, port: l.Addr().(*net.TCPAddr).Port, db: filepath.Join(t.TempDir(), "temporal.db")}
+	s := &server{t: t, port: l.Addr().(*net.TCPAddr).Port, db: db}
 	l.Close()
 	s.start()
 	t.Cleanup(s.kill)

@@ -363,6 +363,16 @@ func Say(text string, calls ...message.Block) (*message.Message, error) {
 	return m, nil
 }
 
+// Steps calls tools one after the other and then ends.
+func Steps(names ...string) Script {
+	return func(_ context.Context, n int, _ *model.Request) (*message.Message, error) {
+		if n < len(names) {
+			return Say("", Call(fmt.Sprint(names[n], n+1), names[n], `{"n":`+fmt.Sprint(n)+`}`))
+		}
+		return Say("done")
+	}
+}
+
 // Call is a tool call of a reply.
 func Call(id, name, args string) message.Block { return message.Call(id, name, json.RawMessage(args)) }
 

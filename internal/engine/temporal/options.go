@@ -125,12 +125,13 @@ func (o *Options) dial() (client.Client, error) {
 	return c, nil
 }
 
-// quiet passes on what the SDK says from warnings on: the rest is about each poll.
+// quiet passes on the errors of the SDK: its warnings come with each poll while Temporal is
+// away, which the executor says once.
 type quiet struct{ slog.Handler }
 
 // Enabled implements slog.Handler.
 func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
+	return l >= slog.LevelError && q.Handler.Enabled(ctx, l)
 }
 
 // WithAttrs implements slog.Handler.

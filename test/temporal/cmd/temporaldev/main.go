@@ -2,10 +2,12 @@
 // loopback, with SQLite, and with the limits lifted that a single shard has for
 // production. It prints one line when it is ready, and ends with SIGTERM.
 //
-// It is not for production: one shard, no TLS, nobody is asked who they are.
+// What it keeps survives SIGKILL, but not the end of the machine. It is not for
+// production: one shard, no TLS, nobody is asked who they are.
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +17,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/server/common/cluster"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/dynamicconfig"
@@ -30,14 +34,15 @@ func main() {
 	db := flag.String("db", "", "file of the database; empty keeps nothing")
 	namespace := flag.String("namespace", "default", "namespace that is made")
 	rps := flag.Int("pollrps", 2000, "polls per second of a shard's queues (Temporal's default is 20, which makes each step of a run take 50 ms)")
+	level := flag.String("log", "fatal", "least level that is logged: debug, info, warn, error, fatal")
 	flag.Parse()
-	if err := serve(*port, *db, *namespace, *rps); err != nil {
+	if err := serve(*port, *db, *namespace, *level, *rps); err != nil {
 		fmt.Fprintln(os.Stderr, "temporaldev: "+err.Error())
 		os.Exit(1)
 	}
 }
 
-func serve(port int, db, namespace string, rps int) error {
+func serve(port int, db, namespace, level string, rps int) error {
 	cfg, store, err := configure(port, db)
 	if err != nil {
 		return err
@@ -59,7 +64,7 @@ func serve(port int, db, namespace string, rps int) error {
 	srv, err := temporal.NewServer(
 		temporal.WithConfig(cfg),
 		temporal.ForServices(temporal.DefaultServices),
-		temporal.WithLogger(log.NewSlogLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))),
+		temporal.WithLogger(log.NewZapLogger(log.BuildZapLogger(log.Config{Level: level}))),
 		temporal.WithDynamicConfigClient(dynamicconfig.StaticClient{
 			dynamicconfig.TransferProcessorMaxPollRPS.Key():   rps,
 			dynamicconfig.TimerProcessorMaxPollRPS.Key():      rps,
@@ -70,14 +75,16 @@ func serve(port int, db, namespace string, rps int) error {
 	if err != nil {
 		return err
 	}
-	go ready(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	go ready(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), namespace)
 	return srv.Start() // until it is interrupted
 }
 
-// ready says when the frontend's port is open.
-func ready(addr string) {
+// ready says when the frontend takes requests: its port is open a while before that.
+func ready(addr, namespace string) {
 	for {
-		c, err := net.DialTimeout("tcp", addr, time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		c, err := client.DialContext(ctx, client.Options{HostPort: addr, Namespace: namespace, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+		cancel()
 		if err == nil {
 			c.Close()
 			fmt.Println("ready", addr)
@@ -92,7 +99,7 @@ func configure(port int, db string) (*config.Config, *config.SQL, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	store := &config.SQL{PluginName: sqliteplugin.PluginName, DatabaseName: db, ConnectAttributes: map[string]string{"mode": "rwc", "_journal_mode": "wal", "_synchronous": "2"}}
+	store := &config.SQL{PluginName: sqliteplugin.PluginName, DatabaseName: db, ConnectAttributes: map[string]string{"mode": "rwc", "_journal_mode": "wal", "_synchronous": "1"}}
 	if db == "" {
 		store.DatabaseName = "temporaldev"
 		store.ConnectAttributes = map[string]string{"mode": "memory", "cache": "shared"}
