@@ -19,6 +19,7 @@ func TestWhatExecutorsCost(t *testing.T) {
 	open := map[string]enginetest.Open{"alone": enginetest.Alone, "store": enginetest.Shared,
 		"temporal": func(t *testing.T, cfg engine.Config) []*engine.Engine {
 			c := newCluster(t, s)
+			c.opts.Sweep, c.opts.Heartbeat, c.opts.Throttle = 0, 0, 0 // as it is by default
 			return []*engine.Engine{c.node(cfg, "api", false).Engine, c.node(cfg, "one", true).Engine}
 		}}
 	const many, steps = 20, 100
