@@ -45,13 +45,14 @@ lint: tools ## gofmt, vet, staticcheck
 unit: tools ## all packages of the module but the crash loop
 	$(GO) test -timeout 600s $$($(GO) list ./... | grep -v /test/crash)
 
-rest: tools ## the packages that race does not run
+rest: tools ## the packages that race does not run; the engine once more as one of several nodes
 	$(GO) test -timeout 600s $$($(GO) list ./... | grep -v /test/crash | grep -vxF "$$($(GO) list $(RACE))")
+	AGENTD_TEST_CLUSTER=1 $(GO) test -timeout 600s -skip Postgres ./internal/engine
 
 race: tools ## the concurrent packages under the race detector
 	CGO_ENABLED=1 $(GO) test -race -timeout 900s $(RACE)
 
-crash: tools ## kill -9 of the real binary, 200 times (AGENTD_KILLS=N for another number)
+crash: tools ## kill -9 of the real binary, 200 times (AGENTD_KILLS=N), and of several on one database
 	$(GO) test -timeout 900s -count=1 ./test/crash/...
 
 interop: tools ## real MCP servers, real clients, conformance kits

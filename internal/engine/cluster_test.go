@@ -436,5 +436,8 @@ func TestANodeThatIsCutOffStopsInTime(t *testing.T) {
 		if a.holds() {
 			t.Error("it believes to have its lease")
 		}
+		if err := a.Ready(t.Context()); fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "no lease") {
+			t.Errorf("ready: %v", err)
+		}
 	})
 }

@@ -349,6 +349,9 @@ func (e *Engine) Ready(ctx context.Context) error {
 	case broken != nil:
 		return &fault.Error{Kind: fault.Unavailable, Err: *broken, Hint: "The store refuses commits: look at disk space and permissions, then restart."}
 	}
+	if e.node != nil && e.node.lease() == "" {
+		return &fault.Error{Kind: fault.Unavailable, Err: errors.New("this node has no lease on the store that it shares with others"), Hint: "It joins again by itself when the store answers in time."}
+	}
 	_, _, err := e.store.Sessions(ctx, store.DefaultTenant, store.SessionFilter{Limit: 1})
 	return err
 }

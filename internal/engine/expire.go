@@ -17,9 +17,16 @@ type expiry struct {
 	interrupt string
 }
 
+// expireSoon is how long ahead one of several nodes keeps a timer for an interrupt; at a
+// later one runs that nobody drives are found by their rows.
+const expireSoon = 2 * time.Hour
+
 // expireAt has an interrupt end at a time. A second time replaces the first.
 func (e *Engine) expireAt(x expiry, until int64) {
 	wait := time.Duration(until-e.now())*time.Millisecond + time.Millisecond
+	if e.node != nil && wait > expireSoon {
+		return // whoever looks for work then finds it; it may be answered elsewhere long before
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {

@@ -11,6 +11,8 @@
 //   - A Tx with a [Fence] commits only if the run's epoch is the fence's.
 //   - At most one run of a session is running or paused: a Tx that would make a
 //     second one is refused with [ErrSessionBusy].
+//   - Of a [Cluster] a run is one node's at a time: a claim is refused while another
+//     node has its lease, and raises the epoch.
 //   - Reads see every committed Tx (read your writes, across handles).
 //   - The store never looks inside State, Body, Data and other raw payloads and
 //     never learns the run machine's types.
