@@ -89,6 +89,8 @@ type Runtime struct {
 	// shared: others may use the store, too; closeBus ends what connects them.
 	shared   bool
 	closeBus func() error
+	// endSchedules ends what starts runs at certain times, or is nil.
+	endSchedules func()
 	// distributor has runs driven where Temporal says, or is nil.
 	distributor *distributor
 	// observation is where logs, traces and metrics go.
@@ -198,6 +200,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if n > 0 {
 		cfg.Log.Info("going on with unfinished runs", "runs", n)
 	}
+	rt.schedule(conf.Settings.Schedules)
 	rt.distributor.start(rt.engine)
 	return rt, nil
 }
@@ -216,6 +219,9 @@ func loadConfig(cfg *Config) (*profile.Config, error) {
 
 // Close stops the runtime. Runs under way go on at the next Open on the same data.
 func (rt *Runtime) Close() error {
+	if rt.endSchedules != nil {
+		rt.endSchedules()
+	}
 	return errors.Join(rt.distributor.close(), rt.engine.Close(), rt.closeBus(), rt.agents.close(), rt.store.Close(), rt.observation.close())
 }
 

@@ -51,7 +51,7 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if agent.IgnoreIdempotencyKeys {
+	if agent.IgnoreIdempotencyKeys && !req.Scheduled {
 		req.IdempotencyKey = ""
 	}
 	if _, err := newToolbox(e.validator, agent, &req.Overrides, req.Mode == Autonomous); err != nil {

@@ -210,6 +210,8 @@ type cluster struct {
 	prefix string
 	bus    engine.Bus
 	opts   temporal.Options
+	// before is called ahead of a worker's work, or nil.
+	before func(n *node)
 }
 
 func newCluster(t *testing.T, s *server) *cluster {
@@ -231,6 +233,9 @@ func (c *cluster) node(cfg engine.Config, name string, worker bool) *node {
 	cfg.Cluster = &engine.Cluster{Name: name, Worker: worker, Bus: c.bus, Executor: n.x, Lease: 2 * time.Second, Poll: 200 * time.Millisecond, DrainTimeout: 8 * time.Second}
 	n.Engine = enginetest.Start(c.t, cfg)
 	c.t.Cleanup(func() { n.x.Close() })
+	if c.before != nil {
+		c.before(n)
+	}
 	if worker {
 		n.x.Work(n.Engine)
 	}

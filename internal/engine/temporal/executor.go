@@ -26,8 +26,9 @@ type Executor struct {
 	wg     sync.WaitGroup
 	out    outbox
 
-	mu      sync.Mutex
-	workers []*keeper
+	mu        sync.Mutex
+	workers   []*keeper
+	schedules *schedules // or nil
 }
 
 var _ engine.Executor = (*Executor)(nil)

@@ -33,12 +33,24 @@ func (x *Executor) Work(runs Runs) {
 	children.DisableWorkflowWorker = true
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	s := x.schedules
 	x.workers = append(x.workers,
 		x.keep(x.queues.runs(), roots, func(r worker.Registry) {
 			x.register(r)
 			w.register(r)
+			if s != nil {
+				s.register(r)
+			}
 		}),
 		x.keep(x.queues.children(), children, w.register))
+	if s != nil {
+		k := &keeper{make(chan struct{}), make(chan struct{})}
+		go func() {
+			defer close(k.done)
+			x.arrange(s, k.stop)
+		}()
+		x.workers = append(x.workers, k)
+	}
 }
 
 // register registers the workflow.
