@@ -33,6 +33,8 @@ const (
 
 // MemoryBus is a bus for engines in one process. Its zero value is ready.
 type MemoryBus struct {
+	order sync.Mutex // one message after the other
+
 	mu   sync.Mutex
 	subs map[int]func([]byte)
 	next int
@@ -40,6 +42,8 @@ type MemoryBus struct {
 
 // Publish implements Bus.
 func (b *MemoryBus) Publish(message []byte) {
+	b.order.Lock()
+	defer b.order.Unlock()
 	b.mu.Lock()
 	subs := make([]func([]byte), 0, len(b.subs))
 	for i := range b.next {
@@ -113,6 +117,9 @@ type hub struct {
 	take func(note)
 	// missed is told that something was lost.
 	missed func()
+	// order keeps messages in the order of their counts, whole those of one flush
+	// together.
+	order, whole sync.Mutex
 
 	mu        sync.Mutex
 	out       []note
@@ -187,6 +194,8 @@ func (h *hub) schedule() {
 
 // flush sends what has gathered, in as many messages as it takes.
 func (h *hub) flush() {
+	h.whole.Lock()
+	defer h.whole.Unlock()
 	h.mu.Lock()
 	notes := h.out
 	h.out, h.size, h.scheduled, h.last = nil, 0, false, time.Now()
@@ -223,6 +232,8 @@ func (h *hub) publish(notes []json.RawMessage) {
 	if h.bus == nil {
 		return
 	}
+	h.order.Lock()
+	defer h.order.Unlock()
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()

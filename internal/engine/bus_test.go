@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -12,6 +13,9 @@ import (
 	"agentd/fault"
 	"agentd/internal/run"
 	"agentd/internal/store"
+	"agentd/message"
+	"agentd/model"
+	"agentd/tool"
 )
 
 // heard is a bus that keeps what was said.
@@ -213,4 +217,47 @@ func TestANamedNode(t *testing.T) {
 		n.ended(cli, behind.ID, "completed") // after what is ahead of it
 		n.ended(cli, left.ID, "completed")
 	})
+}
+
+// TestDrainMakesTheCallsThatAReplyDecided: a call that must not be made twice and that
+// comes of a reply that was under way is made, because the decision is durable before it
+// starts: whoever found it without a call would have to ask.
+func TestDrainMakesTheCallsThatAReplyDecided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := &counter{}
+		entered := make(chan struct{}, 9)
+		n := newNodes(t, func(_ context.Context, step int, _ *model.Request) (*message.Message, error) {
+			entered <- struct{}{}
+			pass(5 * time.Second)
+			if step == 0 {
+				return say("", call("o", "once", `{}`), call("r", "read", `{}`))
+			}
+			return say("Done.")
+		}, toolFunc{tool.Spec{Name: "once", Effect: tool.Once}, func(_ context.Context, c tool.Call) (tool.Result, error) {
+			calls.add("a" + c.ID)
+			pass(time.Second)
+			return tool.TextResult("done"), nil
+		}}, echoNamed("read"))
+		a := n.node("a", true)
+		r := n.started(a, StartRequest{})
+		<-entered
+		b := n.node("b", true)
+		if err := a.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n.answerDone(b, r.ID) {
+			t.Error("somebody was asked")
+		}
+		n.ended(b, r.ID, "completed")
+		if calls.n["ao"] != 1 {
+			t.Errorf("calls: %v", calls.n)
+		}
+	})
+}
+
+// echoNamed is an echo that may be repeated, under another name.
+func echoNamed(name string) tool.Tool {
+	f := echoTool(tool.Read).(toolFunc)
+	f.spec.Name = name
+	return f
 }

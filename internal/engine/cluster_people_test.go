@@ -419,3 +419,60 @@ func TestAnExecutorDecides(t *testing.T) {
 		}
 	})
 }
+
+// choosy is a bus that loses what lose says.
+type choosy struct {
+	MemoryBus
+	lose func(m string) bool
+}
+
+func (b *choosy) Publish(m []byte) {
+	if !b.lose(string(m)) {
+		b.MemoryBus.Publish(m)
+	}
+}
+
+// TestLostDeltasComeFromTheStore: of a reply of which a piece was lost on the way the
+// reader gets nothing that follows until the store has it whole.
+func TestLostDeltasComeFromTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		words := []string{"one ", "two ", "three ", "four "}
+		n := newNodes(t, nil)
+		n.bus = &choosy{lose: func(m string) bool { return strings.Contains(m, "two ") && !strings.Contains(m, "step_completed") }}
+		n.agents["test"].Models[0].Provider = streamFunc(func(_ context.Context, emit func(model.StreamEvent)) (*message.Message, error) {
+			m, err := say(strings.Join(words, ""))
+			for _, w := range words {
+				pass(200 * time.Millisecond)
+				emit(model.StreamEvent{Type: model.StreamTextDelta, Delta: w, Partial: m})
+			}
+			pass(200 * time.Millisecond)
+			return m, err
+		})
+		home, api := n.node("home", true), n.node("api", false)
+		r := n.started(home, StartRequest{})
+		got := n.watched(api, r.ID)
+		n.ended(api, r.ID, "completed")
+		n.whole(api, r.ID, got())
+	})
+}
+
+// TestALostEndIsNoticedSoon: whoever waits for something that was lost on the way hears
+// of the loss with the next sign of life.
+func TestALostEndIsNoticedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		n := newNodes(t, oneCall("work", `{}`), gated("work", tool.Read, g))
+		n.bus = &choosy{lose: func(m string) bool { return strings.Contains(m, "run_completed") || strings.Contains(m, `"end"`) }}
+		home, api := n.node("home", true), n.node("api", false)
+		r := n.started(home, StartRequest{})
+		got := n.watched(api, r.ID)
+		<-g.entered
+		pass(10 * time.Second)
+		began := time.Now()
+		close(g.open)
+		n.whole(api, r.ID, got())
+		if d := time.Since(began); d > 3*time.Second {
+			t.Errorf("it took %v", d)
+		}
+	})
+}

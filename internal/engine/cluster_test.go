@@ -169,6 +169,8 @@ type mortal struct {
 	at, n int
 	after bool
 	down  chan struct{}
+	// hang, if not nil, is how long the dead one waits for an answer.
+	hang chan struct{}
 }
 
 func (s *mortal) Commit(ctx context.Context, tx *store.Tx) error {
@@ -185,6 +187,11 @@ func (s *mortal) Commit(ctx context.Context, tx *store.Tx) error {
 			_ = s.Store.Commit(ctx, tx)
 		}
 		return errDead
+	}
+	if s.dead && s.hang != nil {
+		s.mu.Unlock()
+		<-s.hang
+		s.mu.Lock()
 	}
 	if s.dead {
 		return errDead
@@ -366,7 +373,7 @@ func (n *nodes) answerDone(e *Engine, id string) (any bool) {
 				n.t.Fatal(err)
 			}
 		}
-		<-time.After(50 * time.Millisecond)
+		<-time.After(300 * time.Millisecond)
 	}
 }
 
@@ -410,34 +417,48 @@ func TestANodeThatWasStoppedFindsItselfReplaced(t *testing.T) {
 // TestANodeThatIsCutOffStopsInTime: who can not renew its lease stops its effects
 // before others may begin theirs.
 func TestANodeThatIsCutOffStopsInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var stopped, again time.Time
-		entered := make(chan struct{}, 2)
-		n := newNodes(t, oneCall("act", `{}`), toolFunc{tool.Spec{Name: "act", Effect: tool.Idempotent}, func(ctx context.Context, _ tool.Call) (tool.Result, error) {
-			entered <- struct{}{}
-			if stopped.IsZero() {
-				<-ctx.Done()
-				stopped = time.Now()
-				return tool.Result{}, ctx.Err()
-			}
-			again = time.Now()
-			return tool.TextResult("done"), nil
-		}})
-		a, m := n.mortalNode("a", 0, false)
-		b := n.node("b", true)
-		r := n.started(a, StartRequest{})
-		<-entered
-		cut := time.Now()
-		m.die() // of the store it hears nothing more; the process goes on
-		n.ended(b, r.ID, "completed")
-		if stopped.IsZero() || !stopped.Before(again) || again.Sub(cut) > 7*time.Second {
-			t.Errorf("cut off at 0, stopped after %v, taken over after %v", stopped.Sub(cut), again.Sub(cut))
+	for _, silent := range []bool{false, true} {
+		t.Run(fmt.Sprint("silent ", silent), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { cutOff(t, silent) }) })
+	}
+}
+
+// cutOff is that of a store that refuses, or that does not answer any more.
+func cutOff(t *testing.T, silent bool) {
+	var mu sync.Mutex
+	var stopped, again time.Time
+	entered := make(chan struct{}, 2)
+	n := newNodes(t, oneCall("act", `{}`), toolFunc{tool.Spec{Name: "act", Effect: tool.Idempotent}, func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+		entered <- struct{}{}
+		mu.Lock()
+		defer mu.Unlock()
+		if stopped.IsZero() {
+			<-ctx.Done()
+			stopped = time.Now()
+			return tool.Result{}, ctx.Err()
 		}
-		if a.holds() {
-			t.Error("it believes to have its lease")
-		}
-		if err := a.Ready(t.Context()); fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "no lease") {
-			t.Errorf("ready: %v", err)
-		}
-	})
+		again = time.Now()
+		return tool.TextResult("done"), nil
+	}})
+	a, m := n.mortalNode("a", 0, false)
+	b := n.node("b", true)
+	r := n.started(a, StartRequest{})
+	<-entered
+	cut := time.Now()
+	if silent {
+		m.hang = make(chan struct{})
+		defer close(m.hang)
+	}
+	m.die() // of the store it hears nothing more; the process goes on
+	n.ended(b, r.ID, "completed")
+	mu.Lock()
+	defer mu.Unlock()
+	if stopped.IsZero() || !stopped.Before(again) || again.Sub(cut) > 7*time.Second {
+		t.Errorf("cut off at 0, stopped after %v, taken over after %v", stopped.Sub(cut), again.Sub(cut))
+	}
+	if a.holds() {
+		t.Error("it believes to have its lease")
+	}
+	if err := a.Ready(t.Context()); fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "no lease") {
+		t.Errorf("ready: %v", err)
+	}
 }
