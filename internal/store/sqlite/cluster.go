@@ -264,6 +264,9 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claime
 			continue
 		}
 		if q.Look {
+			if !x.urgent && x.Root {
+				q.Roots--
+			}
 			out = append(out, x.Claimed)
 			continue
 		}
