@@ -69,8 +69,8 @@ platforms: ## compiles and links for the other systems
 temporal: tools ## executors on a real Temporal server: conformance, kills, cuts (builds the server once)
 	@mkdir -p .cache
 	cd test/temporal && $(GO) vet ./... && $(GO) build -o ../../.cache/temporaldev ./cmd/temporaldev
-	$(GO) test -timeout 900s -count=1 ./test/executors/...
-	$(GO) test -timeout 900s -count=1 -tags temporal -run Temporal ./test/crash
+	$(GO) test -timeout 900s -count=1 -parallel 4 ./test/executors/...
+	AGENTD_NODE_ROUNDS=$${AGENTD_NODE_ROUNDS:-10} $(GO) test -timeout 900s -count=1 -tags temporal -run Temporal ./test/crash
 
 soak: tools ## kill -9 a thousand times
 	AGENTD_KILLS=1000 $(GO) test -timeout 3600s -count=1 ./test/crash/...

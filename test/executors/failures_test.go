@@ -152,6 +152,7 @@ func (w *world) driver(id string) int {
 // TestTheServerIsKilledInMidRun: what is under way goes on without Temporal; what was
 // accepted meanwhile begins when it is back.
 func TestTheServerIsKilledInMidRun(t *testing.T) {
+	t.Parallel() // they wait more than they work
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
@@ -183,6 +184,7 @@ func (w *world) never(t *testing.T, more int) {
 // TestTheServerIsAwayForLong: longer than the heartbeat's patience, with a run under
 // way all the time. It is not driven twice when Temporal is back.
 func TestTheServerIsAwayForLong(t *testing.T) {
+	t.Parallel() // they wait more than they work
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
@@ -205,6 +207,7 @@ func TestTheServerIsAwayForLong(t *testing.T) {
 
 // TestAWorkerIsGone: it reaches neither the store nor Temporal, as one that was killed.
 func TestAWorkerIsGone(t *testing.T) {
+	t.Parallel() // they wait more than they work
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
@@ -234,6 +237,7 @@ func TestAWorkerIsGone(t *testing.T) {
 
 // TestAWorkerIsCutOffFromTemporal: its runs go on where they are, and only there.
 func TestAWorkerIsCutOffFromTemporal(t *testing.T) {
+	t.Parallel() // they wait more than they work
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
@@ -257,6 +261,7 @@ func TestAWorkerIsCutOffFromTemporal(t *testing.T) {
 // TestAWorkerIsCutOffFromTheStore: it gives the run up, and Temporal finds it another
 // place although it hears of this worker all the time.
 func TestAWorkerIsCutOffFromTheStore(t *testing.T) {
+	t.Parallel() // they wait more than they work
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
@@ -278,6 +283,7 @@ func TestAWorkerIsCutOffFromTheStore(t *testing.T) {
 // TestAWorkerStops: a deploy. Calls under way end where they are, the rest goes to the
 // other worker at once.
 func TestAWorkerStops(t *testing.T) {
+	t.Parallel() // they wait more than they work
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
@@ -312,6 +318,7 @@ func TestAWorkerStops(t *testing.T) {
 
 // TestTemporalWasNotTold: who accepted a run died before it could tell.
 func TestTemporalWasNotTold(t *testing.T) {
+	t.Parallel() // they wait more than they work
 	s := newServer(t)
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
 		return enginetest.Agents{"test": enginetest.Agent(w.T, enginetest.Steps("after"), w.Counting("after", tool.Once, false))}
@@ -327,6 +334,7 @@ func TestTemporalWasNotTold(t *testing.T) {
 
 // TestARunIsCancelledInTemporal: its own page has a button for it.
 func TestARunIsCancelledInTemporal(t *testing.T) {
+	t.Parallel() // they wait more than they work
 	s := newServer(t)
 	g := newStep()
 	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
@@ -343,4 +351,28 @@ func TestARunIsCancelledInTemporal(t *testing.T) {
 	if err := c.GetWorkflow(t.Context(), "run/default/"+r.ID, "").Get(t.Context(), nil); err == nil {
 		t.Error("its workflow is not cancelled")
 	}
+}
+
+// TestAWorkflowIsTerminated: that stops nothing, and the next wake starts it again.
+func TestAWorkflowIsTerminated(t *testing.T) {
+	t.Parallel() // they wait more than they work
+	s := newServer(t)
+	g := newStep()
+	w := newWorld(t, s, func(w *enginetest.World) enginetest.Agents {
+		act := w.Counting("act", tool.Once, false).(enginetest.Tool)
+		act.S.Approval = "always"
+		return enginetest.Agents{"test": enginetest.Agent(w.T, enginetest.Steps("wait", "act"), g.tool(w, "wait", tool.Once), act)}
+	})
+	r := w.Start(engine.StartRequest{})
+	g.in(t)
+	c := s.client()
+	if err := c.TerminateWorkflow(t.Context(), "run/default/"+r.ID, "", "a mistake"); err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(2 * time.Second) // the heartbeats hear of it
+	close(g.open)
+	i := w.Asks(r.ID)
+	w.Answer(engine.AnswerRequest{Interrupt: i.ID, Decision: "approve"})
+	w.Ended(r.ID, "completed")
+	w.never(t, 2)
 }

@@ -16,6 +16,7 @@ import (
 // TestSchedules: Temporal tells one worker when a run is due; a key of the time that was
 // due makes it one run, whatever else tells so.
 func TestSchedules(t *testing.T) {
+	t.Parallel()
 	s := serverOn(t, "")
 	var mu sync.Mutex
 	told := map[time.Time][]string{}
