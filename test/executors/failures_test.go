@@ -167,6 +167,9 @@ func TestTheServerIsKilledInMidRun(t *testing.T) {
 	began := time.Now()
 	s.start()
 	w.Ended(later.ID, "completed")
+	if d := time.Since(began); d > 20*time.Second {
+		t.Errorf("it took %v", d)
+	}
 	t.Logf("accepted while Temporal was away, done %v after it came back", time.Since(began).Round(10*time.Millisecond))
 	w.never(t, 2)
 }

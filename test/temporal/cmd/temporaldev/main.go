@@ -95,7 +95,7 @@ func ready(addr, namespace string) {
 }
 
 func configure(port int, db string) (*config.Config, *config.SQL, error) {
-	ports, err := freePorts(10)
+	ports, err := freePorts(port, 10)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -128,16 +128,21 @@ func configure(port int, db string) (*config.Config, *config.SQL, error) {
 	return cfg, store, nil
 }
 
-// freePorts gives ports of loopback that nobody listened on a moment ago.
-func freePorts(n int) (ports []int, err error) {
+// freePorts gives ports of loopback that nobody listened on a moment ago: those after
+// the given one if possible, so that a server that comes back finds itself, and not what
+// it left behind, among the members of its cluster.
+func freePorts(after, n int) (ports []int, err error) {
 	var all []net.Listener
 	defer func() {
 		for _, l := range all {
 			l.Close()
 		}
 	}()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for i := range n {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(after+1+i)))
+		if err != nil {
+			l, err = net.Listen("tcp", "127.0.0.1:0")
+		}
 		if err != nil {
 			return nil, err
 		}
