@@ -159,7 +159,9 @@ func (w *work) drive(ctx context.Context, in Run) (Parked, error) {
 		case driving.Err() != nil:
 			return Parked{}, later("the run is handed over", err, time.Millisecond)
 		case kind != fault.Conflict:
-			w.log("a run can not be driven here; another node may", "run", in.ID, "error", err)
+			if kind != fault.Unavailable { // that has been said: a lost lease, a store that is away
+				w.log("a run can not be driven here; another node may", "run", in.ID, "error", err)
+			}
 			return Parked{}, later("the run can not be driven here", err, again)
 		case ctx.Err() != nil:
 			return Parked{}, err // nobody waits for this one
