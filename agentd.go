@@ -69,6 +69,9 @@ type Config struct {
 	// NoWorker takes requests and leaves it to others that share the store to drive
 	// runs. Alone, with an embedded store, it is an error.
 	NoWorker bool
+	// Engine says who decides which node of a shared store drives a run, instead of
+	// agentd.yaml's cluster.engine: "store", or temporal://host:port/namespace.
+	Engine string
 }
 
 // Runtime runs agents. Its methods are safe for concurrent use.
@@ -87,6 +90,10 @@ type Runtime struct {
 	// shared: others may use the store, too; closeBus ends what connects them.
 	shared   bool
 	closeBus func() error
+	// endSchedules ends what starts runs at certain times, or is nil.
+	endSchedules func()
+	// distributor has runs driven where Temporal says, or is nil.
+	distributor *distributor
 	// observation is where logs, traces and metrics go.
 	observation *observation
 }
@@ -172,6 +179,9 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		return nil, errors.Join(&fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Err: errors.New("nobody would drive the runs of this store: it has one process alone"),
 			Hint: "Drop NoWorker (--no-worker), or name a PostgreSQL database as the store."}, rt.agents.close(), st.Close(), obs.close())
 	}
+	if rt.distributor, err = distribute(&cfg, conf, cluster); err != nil {
+		return nil, errors.Join(err, closeBus(), rt.agents.close(), st.Close(), obs.close())
+	}
 	rt.engine, err = engine.New(engine.Config{Cluster: cluster, Store: st, Agents: rt.agents, Log: cfg.Log, Observer: obs.observer(), Traceparent: obs.traceparent(), TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
@@ -181,7 +191,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		Budgets:       budgets(&conf.Settings.Budgets),
 		KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {
-		return nil, errors.Join(err, closeBus(), rt.agents.close(), st.Close(), obs.close())
+		return nil, errors.Join(err, rt.distributor.close(), closeBus(), rt.agents.close(), st.Close(), obs.close())
 	}
 	obs.engine.Store(rt.engine)
 	obs.runtime.Store(rt)
@@ -195,6 +205,8 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if n > 0 {
 		cfg.Log.Info("going on with unfinished runs", "runs", n)
 	}
+	rt.schedule(conf.Settings.Schedules)
+	rt.distributor.start(rt.engine)
 	return rt, nil
 }
 
@@ -212,7 +224,10 @@ func loadConfig(cfg *Config) (*profile.Config, error) {
 
 // Close stops the runtime. Runs under way go on at the next Open on the same data.
 func (rt *Runtime) Close() error {
-	return errors.Join(rt.engine.Close(), rt.closeBus(), rt.agents.close(), rt.observation.flush(), rt.store.Close(), rt.observation.close())
+	if rt.endSchedules != nil {
+		rt.endSchedules()
+	}
+	return errors.Join(rt.distributor.close(), rt.engine.Close(), rt.closeBus(), rt.agents.close(), rt.observation.flush(), rt.store.Close(), rt.observation.close())
 }
 
 // writable is the error of a change to a runtime that was opened to look.

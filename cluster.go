@@ -36,7 +36,10 @@ func clusterOf(cfg *Config, c *profile.Cluster, st store.Store) (node *engine.Cl
 // Drain prepares a runtime that shares its store for its end: it takes up no more runs,
 // lets calls under way finish for as long as cluster.drain_timeout says, and gives what
 // is left to others. It goes on to answer requests until Close. Alone it does nothing.
-func (rt *Runtime) Drain(ctx context.Context) error { return rt.engine.Drain(ctx) }
+func (rt *Runtime) Drain(ctx context.Context) error {
+	rt.distributor.stop()
+	return rt.engine.Drain(ctx)
+}
 
 // Shared is whether the runtime shares its store with others.
 func (rt *Runtime) Shared() bool { return rt.shared }

@@ -72,6 +72,7 @@ var parsers = map[string]string{
 	"internal/mcp":        "results of servers",
 	"internal/profile":    "YAML and JSON of people",
 	"internal/run":        "sequences of inputs",
+	"internal/schedule":   "cron expressions of people",
 	"internal/sim":        "requests of clients",
 	"internal/sse":        "event streams",
 	"internal/workspace":  "paths of models, .gitignore files",

@@ -59,7 +59,9 @@ type app struct {
 	key     string
 	// noWorker is for processes that leave runs to others.
 	noWorker bool
-	tenant   string
+	// engine says who decides which node drives a run.
+	engine string
+	tenant string
 	// manages is for commands that name tenants to a server.
 	manages bool
 	verbose bool
@@ -189,6 +191,10 @@ func (a *app) dataFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.data, "data", "", "folder of the store, or :memory: to keep nothing (default: the user's data folder)")
 }
 
+func (a *app) engineFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.engine, "engine", "", "who decides which node of a PostgreSQL store drives a run: store, or temporal://HOST:PORT/NAMESPACE (default: agentd.yaml's cluster.engine)")
+}
+
 func (a *app) configsFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.configs, "configs", "", "folder with agents/, mcp/ and agentd.yaml (default: ./configs if it has agents/, else the built-in ones)")
 	_ = cmd.MarkFlagDirname("configs")
@@ -282,7 +288,7 @@ func (a *app) open(ctx context.Context, log *slog.Logger, dormant bool) (*agentd
 	if err != nil {
 		return nil, err
 	}
-	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log, Dormant: dormant, NoWorker: a.noWorker})
+	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log, Dormant: dormant, NoWorker: a.noWorker, Engine: a.engine})
 }
 
 func input(s string) []message.Block { return agentd.Text(s) }

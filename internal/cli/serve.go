@@ -35,6 +35,7 @@ taken and events read at any of them, whoever drives the run.`,
 	cmd.Flags().BoolVar(&h.keyless, "allow-remote-without-keys", false, "listen beyond loopback though nobody needs a key: everybody who reaches the server may do everything")
 	cmd.Flags().StringVar(&h.demo, "demo", "", "run the demo agent once with this directive when the server is up")
 	a.dataFlag(cmd)
+	a.engineFlag(cmd)
 	a.configsFlag(cmd)
 	return cmd
 }

@@ -31,6 +31,7 @@ When it is told to stop it takes up nothing more, finishes calls under way
 	}
 	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:0", "address for /healthz and /metrics")
 	a.dataFlag(cmd)
+	a.engineFlag(cmd)
 	a.configsFlag(cmd)
 	return cmd
 }

@@ -69,6 +69,9 @@ type StartRequest struct {
 	// IdempotencyKey makes a repetition return the first run. A different
 	// request under the same key is a conflict.
 	IdempotencyKey string
+	// Scheduled has IdempotencyKey count whatever the profile says of keys: it names
+	// what was due, and several nodes start that.
+	Scheduled bool `json:"-"`
 	// anyMode says that nobody asked for Mode.
 	anyMode bool
 }

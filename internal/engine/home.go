@@ -91,7 +91,7 @@ func (n *node) work() {
 func (n *node) claimAll() {
 	for {
 		n.mu.Lock()
-		idle := n.draining || !n.cfg.Worker && len(n.named) == 0
+		idle := n.draining || !n.takes() && len(n.named) == 0
 		only := slices.SortedFunc(maps.Keys(n.named), func(a, b Ref) int { return cmp.Compare(a.ID, b.ID) })
 		n.mu.Unlock()
 		id := n.lease()
@@ -101,10 +101,10 @@ func (n *node) claimAll() {
 		q := store.ClaimRequest{Node: id, Version: run.StateVersion, Now: n.now(), Roots: n.room(), Limit: claimMost}
 		var got []store.Claimed
 		var err error
-		if n.cfg.Worker {
+		if n.takes() {
 			got, err = n.st.Claim(n.e.ctx, q)
 		}
-		for i := 0; i < len(only) && err == nil && !n.cfg.Worker; i++ {
+		for i := 0; i < len(only) && err == nil && !n.takes(); i++ {
 			q.Only, q.Below = &store.RunRef{Tenant: only[i].Tenant, ID: only[i].ID}, true
 			var more []store.Claimed
 			more, err = n.st.Claim(n.e.ctx, q)
@@ -178,7 +178,7 @@ func (n *node) tend() {
 			}
 		case before[ref] != c.Epoch:
 			orphans[ref] = c.Epoch // it may be about to be driven, or given back
-		case draining || !n.cfg.Worker && !n.cfg.Named || run.Status(c.Status) == run.Paused && !c.Mail:
+		case draining || !n.takes() && !n.cfg.Named || run.Status(c.Status) == run.Paused && !c.Mail:
 			n.giveBack(ref, c.Epoch, 0)
 		default:
 			n.e.driveClaimed(c, nil)
@@ -271,8 +271,8 @@ func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 		return Parked{}, fault.New(fault.Unsupported, "an engine that is alone drives runs by itself")
 	}
 	id := n.lease()
-	if id == "" {
-		return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: store.ErrLapsed, Hint: "Try again in a while."}
+	if id == "" || n.isDraining() {
+		return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errors.New("this node takes no runs now"), Hint: "Try again in a while."}
 	}
 	got, err := n.st.Claim(ctx, store.ClaimRequest{Node: id, Version: run.StateVersion, Now: n.now(), Roots: 1, Limit: 1, Only: &store.RunRef{Tenant: ref.Tenant, ID: ref.ID}})
 	if err != nil {
@@ -294,6 +294,9 @@ func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 				<-d.gone
 			}
 			return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Cancelled, Err: ctx.Err()}
+		}
+		if n.isResting(ref) {
+			return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: fmt.Errorf("run %s could not be driven here", ref.ID), Hint: "The log says why. Try again in a while."}
 		}
 	}
 	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)

@@ -231,6 +231,9 @@ func (n *node) letGo(tenant, name, id string) {
 	}
 	n.kick()
 	n.hub.send(note{Kind: noteWork})
+	if session, is := strings.CutPrefix(name, store.HoldSession); is {
+		n.submitNext(Ref{tenant, session}, id)
+	}
 }
 
 // leave is the end of what had a session's turn.
@@ -241,18 +244,7 @@ func (n *node) leave(session Ref, id string) {
 	}
 	n.kick()
 	n.hub.send(note{Kind: noteWork})
-	if n.cfg.Executor == nil {
-		return
-	}
-	// Nobody looks for work: whoever ends a run submits the next.
-	n.e.wg.Add(1)
-	go func() {
-		defer n.e.wg.Done()
-		next, err := n.e.ahead(n.e.ctx, session)
-		if err == nil && strings.HasPrefix(next, "run_") && next != id {
-			n.e.submit(n.e.ctx, session, &store.Run{ID: next})
-		}
-	}()
+	n.submitNext(session, id)
 }
 
 // startShared is the end of Start on a shared store: a run in a session of its own is

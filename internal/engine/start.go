@@ -52,7 +52,7 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if agent.IgnoreIdempotencyKeys {
+	if agent.IgnoreIdempotencyKeys && !req.Scheduled {
 		req.IdempotencyKey = ""
 	}
 	if _, err := e.newToolbox(agent, &req.Overrides, req.Mode == Autonomous); err != nil {

@@ -44,6 +44,7 @@ func (l *loader) check(settings *decoder, files []*profileFile) {
 		l.knownProfile(settings, "default_profile", s.DefaultProfile)
 		l.knownProfile(settings, "task_profile", s.TaskProfile)
 		l.observability(settings)
+		l.schedules(settings)
 		l.problems = append(l.problems, settings.problems...)
 	}
 }

@@ -10,4 +10,8 @@ type Cluster struct {
 	PollInterval Duration `json:"poll_interval" default:"1s" min:"50ms" max:"1m"`
 	// How long calls under way may take when a node stops, before its runs are given to others in the middle of them. A supervisor must wait longer before it kills.
 	DrainTimeout Duration `json:"drain_timeout" default:"30s" min:"1s" max:"1h"`
+	// Who decides which node drives a run: `store`, where every worker takes what there is, or Temporal as `temporal://HOST:PORT/NAMESPACE`. The flag `--engine` comes first. All nodes of a store must say the same.
+	Engine string `json:"engine" default:"store" example:"temporal://temporal.example.com:7233/agents"`
+	// How Temporal is used.
+	Temporal Temporal `json:"temporal,omitzero"`
 }

@@ -12,6 +12,8 @@ type Settings struct {
 	Database Database `json:"database,omitzero"`
 	// How several nodes share that database.
 	Cluster Cluster `json:"cluster,omitzero"`
+	// Autonomous runs that are started at certain times, by any server or worker and once each.
+	Schedules []Schedule `json:"schedules,omitempty" example:"[{name: nightly, cron: \"0 3 * * *\", profile: default, input: \"Look for what is new.\"}]"`
 	// Folder that built-in tools may read. A relative path is below the folder that agentd was started in. Empty: that folder.
 	Workspace string `json:"workspace,omitempty" example:"/srv/project"`
 	// Profile for requests that name none, and for unknown model names of the OpenAI-compatible API. Empty: those are errors there; `agentd run` takes the profile named `default` (`demo` while that has no API key), and fails if there is none.

@@ -53,6 +53,8 @@ type Claim struct {
 
 // ClaimRequest selects what a node claims.
 type ClaimRequest struct {
+	// Look claims nothing, and gives what would be claimed; Node does not count then.
+	Look    bool
 	Node    string
 	Version int
 	Now     int64

@@ -93,7 +93,11 @@ func (n *node) end() {
 // stopped past its lease and woken, or told to stop. The promises are the same: nothing
 // acknowledged is lost, no once call happens twice without a person's word, every
 // reader sees numbers that rise and one end, every run ends as an uninterrupted one.
-func TestNodesOnPostgres(t *testing.T) {
+func TestNodesOnPostgres(t *testing.T) { nodes(t, nil) }
+
+// nodes is the test with more arguments for each process, and with something else to
+// kill now and then, or nil.
+func nodes(t *testing.T, kill func(), more ...string) {
 	rounds, seed := number(t, "AGENTD_NODE_ROUNDS", 24), number(t, "AGENTD_SEED", int(time.Now().UnixNano()%1e9))
 	t.Logf("%d rounds, AGENTD_SEED=%d", rounds, seed)
 	rng := rand.New(rand.NewPCG(uint64(seed), 5))
@@ -101,8 +105,8 @@ func TestNodesOnPostgres(t *testing.T) {
 	w := newWorld(t)
 	w.place = []string{"--store", c.NewURL()}
 	w.write("configs/agentd.yaml", "cluster: {lease: 2s, poll_interval: 500ms, drain_timeout: 20s}\n")
-	api := &node{w: w, args: []string{"serve", "--no-worker", "--addr", w.addr}}
-	workers := []*node{{w: w, args: []string{"worker"}}, {w: w, args: []string{"worker"}}}
+	api := &node{w: w, args: append([]string{"serve", "--no-worker", "--addr", w.addr}, more...)}
+	workers := []*node{{w: w, args: append([]string{"worker"}, more...)}, {w: w, args: append([]string{"worker"}, more...)}}
 	all := append([]*node{api}, workers...)
 	t.Cleanup(func() {
 		for _, n := range all {
@@ -135,6 +139,9 @@ func TestNodesOnPostgres(t *testing.T) {
 			go w.watch(ctx, v)
 		}
 		<-time.After(time.Duration(rng.IntN(300)) * time.Millisecond)
+		if kill != nil && round%5 == 4 {
+			kill()
+		}
 		n := workers[rng.IntN(2)]
 		switch round % 4 {
 		case 0:

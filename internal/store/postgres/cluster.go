@@ -181,6 +181,13 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claime
 	if len(keys) == 0 {
 		return nil, nil
 	}
+	if q.Look {
+		out := make([]store.Claimed, len(keys))
+		for i, k := range keys {
+			out[i] = chosen[k]
+		}
+		return out, nil
+	}
 	taken, err := s.takeRuns(ctx, q.Node, keys, epochs)
 	if err != nil {
 		return nil, err

@@ -263,6 +263,13 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claime
 		if !x.urgent && x.Root && q.Roots <= 0 {
 			continue
 		}
+		if q.Look {
+			if !x.urgent && x.Root {
+				q.Roots--
+			}
+			out = append(out, x.Claimed)
+			continue
+		}
 		err := s.Commit(ctx, &store.Tx{Tenant: x.Tenant, Claims: []store.Claim{{RunID: x.ID, Node: q.Node, Epoch: x.Epoch, Now: q.Now}}})
 		switch {
 		case err == nil:

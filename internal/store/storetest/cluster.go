@@ -153,7 +153,9 @@ func testClaimOrder(f *fixture, c store.Cluster) {
 	equal(f, "below", claimed(one), []string{tenant + "/b.c1"}) // there is no place for the root
 	f.commit(&store.Tx{Claims: []store.Claim{{RunID: "b.c1", Epoch: one[0].Epoch}}})
 
+	look := ok[[]store.Claimed](f)(c.Claim(f.Context(), store.ClaimRequest{Look: true, Version: 1, Now: now(), Roots: 1, Limit: 9}))
 	got := f.claims(c, "n1", 1, 9)
+	equal(f, "to look claims nothing", claimed(look), claimed(got))
 	equal(f, "one place", claimed(got), []string{tenant + "/a2", tenant + "/d", tenant + "/g", tenant + "/b", tenant + "/b.c1"})
 	equal(f, "behind", got[0].Turn, false)
 	equal(f, "with mail", []bool{got[0].Mail, got[1].Mail, got[2].Mail, got[3].Root, got[4].Root}, []bool{true, true, false, true, false})

@@ -1,0 +1,5 @@
+package enginetest
+
+import "testing"
+
+func TestNodesThatTakeWhatThereIs(t *testing.T) { Run(t, Shared) }

@@ -1,0 +1,17 @@
+package executors
+
+import (
+	"testing"
+
+	"agentd/internal/engine"
+	"agentd/internal/engine/enginetest"
+)
+
+// TestTemporal is the conformance suite: an API node and two workers.
+func TestTemporal(t *testing.T) {
+	s := serverOn(t, "")
+	enginetest.Run(t, func(t *testing.T, cfg engine.Config) []*engine.Engine {
+		c := newCluster(t, s)
+		return []*engine.Engine{c.node(cfg, "api", false).Engine, c.node(cfg, "one", true).Engine, c.node(cfg, "two", true).Engine}
+	})
+}
