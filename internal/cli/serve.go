@@ -106,6 +106,7 @@ func (a *app) host(ctx context.Context, what hosting) error {
 	}
 	serving, stop := context.WithCancel(ctx)
 	drained := a.draining(serving, rt)
+	shedStartup()
 	err = srv.Serve(ctx, addr)
 	stop()
 	drained()

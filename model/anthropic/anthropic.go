@@ -67,8 +67,11 @@ type Options struct {
 
 // Provider is a model.Provider. It is safe for concurrent use.
 type Provider struct {
-	name       string
-	client     sdk.Client
+	name string
+	// post is the SDK's client, behind a function: as a field it would have the linker keep
+	// every method of every service (18 MB) once anything in the program looks methods up by
+	// reflection, as Temporal's SDK does.
+	post       func(ctx context.Context, path string, params, res any, opts ...option.RequestOption) error
 	credential model.CredentialFunc
 	catalogue  *model.Catalogue
 	headers    []option.RequestOption
@@ -100,7 +103,7 @@ func New(cfg Config) (*Provider, error) {
 	if p.options.Now == nil {
 		p.options.Now = time.Now
 	}
-	p.client = sdk.NewClient(
+	client := sdk.NewClient(
 		// What agentd sends must follow from its configuration.
 		option.WithoutEnvironmentDefaults(),
 		option.WithoutOpenTelemetry(),
@@ -110,6 +113,7 @@ func New(cfg Config) (*Provider, error) {
 		option.WithHeader("Accept", "text/event-stream"),
 		option.WithHeader("anthropic-version", version),
 	)
+	p.post = client.Post
 	names := make([]string, 0, len(cfg.Headers))
 	for name := range cfg.Headers {
 		names = append(names, name)
@@ -157,7 +161,7 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 		opts = append(slices.Clip(opts), option.WithAPIKey(key))
 	}
 	var res *http.Response
-	err := p.client.Post(call.Context(), "v1/messages", body, &res, opts...)
+	err := p.post(call.Context(), "v1/messages", body, &res, opts...)
 	if res != nil && res.StatusCode != http.StatusOK {
 		return nil, redact(p.refusal(res, err), key)
 	}

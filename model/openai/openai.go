@@ -71,8 +71,11 @@ type Options struct {
 
 // Provider is a model.Provider. It is safe for concurrent use.
 type Provider struct {
-	name       string
-	client     sdk.Client
+	name string
+	// post is the SDK's client, behind a function: as a field it would have the linker keep
+	// every method of every service (18 MB) once anything in the program looks methods up by
+	// reflection, as Temporal's SDK does.
+	post       func(ctx context.Context, path string, params, res any, opts ...option.RequestOption) error
 	credential model.CredentialFunc
 	catalogue  *model.Catalogue
 	headers    []option.RequestOption
@@ -123,12 +126,13 @@ func New(cfg Config) (*Provider, error) {
 	}
 	// Not sdk.NewClient: it takes keys, headers and the base URL from the
 	// environment, and what agentd sends must follow from its configuration.
-	p.client = sdk.Client{Options: []option.RequestOption{
+	client := &sdk.Client{Options: []option.RequestOption{
 		option.WithBaseURL(base + "/"),
 		option.WithHTTPClient(llmwire.Client(o.Client)),
 		option.WithMaxRetries(0),
 		option.WithHeader("Accept", "text/event-stream"),
 	}}
+	p.post = client.Post
 	names := make([]string, 0, len(cfg.Headers))
 	for name := range cfg.Headers {
 		names = append(names, name)
@@ -176,7 +180,7 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 		opts = append(slices.Clip(opts), option.WithAPIKey(key))
 	}
 	var res *http.Response
-	err := p.client.Post(call.Context(), "chat/completions", body, &res, opts...)
+	err := p.post(call.Context(), "chat/completions", body, &res, opts...)
 	if res != nil && res.StatusCode != http.StatusOK {
 		return nil, redact(p.refusal(res, err), key)
 	}
