@@ -50,7 +50,7 @@ rest: tools ## the packages that race does not run; the engine once more as one 
 	AGENTD_TEST_CLUSTER=1 $(GO) test -timeout 600s -skip Postgres ./internal/engine
 
 race: tools ## the concurrent packages under the race detector
-	CGO_ENABLED=1 $(GO) test -race -timeout 900s $(RACE)
+	CGO_ENABLED=1 $(GO) test -race -timeout 1800s $(RACE)
 
 crash: tools ## kill -9 of the real binary, 200 times (AGENTD_KILLS=N), and of several on one database
 	$(GO) test -timeout 900s -count=1 ./test/crash/...

@@ -140,7 +140,7 @@ func TestListChanged(t *testing.T) {
 
 func TestIdleServerIsPinged(t *testing.T) {
 	cfg, file := child(t, "no ping")
-	cfg.Timeouts.Connect = 200 * time.Millisecond
+	cfg.Timeouts.Connect = 2 * time.Second
 	_, m := one(t, cfg, &Options{PingEvery: 20 * time.Millisecond})
 	eventually(t, "the silent server is started anew", func() bool { return m.Status()[0].Restarts > 0 })
 	if !strings.Contains(said(file), "ping") {

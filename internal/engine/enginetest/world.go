@@ -77,7 +77,7 @@ func On(t *testing.T, st store.Store, open Open, agents func(w *World) Agents) *
 	t.Helper()
 	w := &World{T: t}
 	w.Agents = agents(w)
-	w.nodes = open(t, engine.Config{Store: st, Agents: w.Agents, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), AbandonAfter: 100 * time.Millisecond})
+	w.nodes = open(t, engine.Config{Store: st, Agents: w.Agents, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), AbandonAfter: time.Second})
 	return w
 }
 
