@@ -115,7 +115,7 @@ func (n *node) claimAll() {
 		}
 		if err != nil {
 			if n.e.ctx.Err() == nil && !errors.Is(err, store.ErrLapsed) {
-				n.e.log.Error("runs can not be claimed; it is tried again", "error", err)
+				n.e.log.Warn("runs can not be claimed; it is tried again", "error", err)
 			}
 			return
 		}
