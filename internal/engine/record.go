@@ -81,6 +81,10 @@ func (d *driver) enrich(ev event.Event) event.Event {
 		if p.ToolCall != nil && p.RunID == "" && p.ToolCall.ToolCallID != "" {
 			p.ToolCall.Args = d.agent.Redact.data(p.ToolCall.Name, d.tools.args(p.ToolCall.ToolCallID, p.ToolCall.Name))
 		}
+	case *event.Text:
+		if p.Text == "" {
+			p.Text = d.conv.text(p.EntryID) // an answer that was given before and stands
+		}
 	case *event.Subagent:
 		p.Profile = d.tools.subagent(p.ToolCallID)
 	case *event.Ended:
