@@ -313,7 +313,9 @@ func TestAMeasurementEndsWithItsReply(t *testing.T) {
 // whose prompt providers have in their cache is, and so is that of the tool calls of
 // the turn itself.
 func TestOldReasoningIsLeftOutOfRequests(t *testing.T) {
-	thought := func(s string) message.Block { return message.Block{Type: message.BlockThinking, Text: s, Signature: "sig"} }
+	thought := func(s string) message.Block {
+		return message.Block{Type: message.BlockThinking, Text: s, Signature: "sig"}
+	}
 	var seen []string
 	h := newHarness(t, func(_ context.Context, step int, req *model.Request) (*message.Message, error) {
 		var s []string
