@@ -79,7 +79,7 @@ func (m *machine) nudge(reply *message.Message) bool {
 	entry := s.nextEntry()
 	m.write(AppendMessage{Entry: entry, Parent: s.Leaf, Message: &note})
 	s.Leaf = entry
-	m.tell(event.CheckpointInfo, &event.Checkpoint{Kind: "nudged", Prompt: "The model answered after " + had + " of at least " + strconv.Itoa(set.MinToolCalls) + " tool calls (min_tool_calls) and is asked once more."})
+	m.tell(event.CheckpointInfo, &event.Checkpoint{Kind: "nudged", Prompt: "The model answers after " + strconv.Itoa(s.TurnCalls) + " tool calls, and " + strconv.Itoa(set.MinToolCalls) + " are wanted (min_tool_calls): it is asked once more."})
 	m.nextStep()
 	return true
 }
