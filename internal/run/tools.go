@@ -236,7 +236,7 @@ func (m *machine) toolDone(in ToolDone) error {
 	result.ToolCallID, result.ToolName = c.ID, c.Name
 	told := &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: result.Text(), DurationMS: in.DurationMS}
 	if in.Cached {
-		told.Decision = "cached"
+		told.Decision, told.Reason = "cached", "an equal call of this turn had this result"
 	} else {
 		c.Cached = "" // it was made after all
 	}
