@@ -150,6 +150,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 		Plans:   slices.Contains(p.Tools.Builtin, engine.ProposePlan) && !denied(p, engine.ProposePlan),
 		Caps:    engine.Caps{MaxCost: p.MaxCostUSD, MaxTokens: int64(p.MaxTokensPerRun)},
 		Rules:   rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart, IgnoreIdempotencyKeys: !p.IdempotencyKeys,
+		CacheTools: p.CacheToolCalls, DropReasoning: p.DropReasoningAfter.Std(),
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
 		ModelTotal:  time.Duration(p.ModelTotalTimeoutSeconds) * time.Second,
 		Routing:     p.RoutingStrategy,
@@ -390,6 +391,7 @@ func settings(p *profile.Profile) run.Settings {
 	s := run.Settings{MaxSteps: p.MaxSteps, MaxToolCalls: p.MaxToolCalls, MaxFailures: p.MaxFailuresPerRun,
 		MaxRunMS: int64(p.MaxRunTimeSeconds) * 1000, SkipRest: p.Steering == "skip_rest", AllAtOnce: p.QueueMode == "all",
 		FailOnToolError: p.OnToolFailure == "fail_run", Sequential: p.ToolExecution == "sequential", StepRetries: p.RetryFailedSteps,
+		MaxApprovals: p.MaxApprovalsPerTurn, MinToolCalls: p.MinToolCalls,
 		MaxSameFailures: p.MaxSameFailures, MaxSameCalls: p.MaxSameCalls, AskMore: p.ApprovalPolicies.BudgetExceeded,
 		Interrupts: run.Expiry{AfterMS: p.Interrupts.ExpireAfter.Std().Milliseconds(), Approve: p.Interrupts.OnExpiry == "approve",
 			Answer: p.Interrupts.DefaultAnswer}}

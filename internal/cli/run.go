@@ -270,6 +270,10 @@ func (p *printer) tool(t event.Type, d *event.Tool) {
 			p.line(p.dim("✎ " + name + ": not made, but proposed, as nobody is there to approve it"))
 			return
 		}
+		if d.Decision == "cached" {
+			p.line(p.dim("✓ " + name + ", not called again, as before: " + outline(d.Result)))
+			return
+		}
 		p.line(p.dim(fmt.Sprintf("✓ %s, %d ms: %s", name, d.DurationMS, outline(d.Result))))
 	case event.ToolFailed:
 		p.line(fmt.Sprintf("✗ %s: %s", name, shorten(d.Result, 300)))

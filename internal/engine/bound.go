@@ -70,8 +70,18 @@ type measured struct {
 func (d *driver) measure(u *message.Usage) {
 	d.measured = measured{}
 	if u != nil && !u.Estimated && (d.grant == nil || !d.grant.cut) && d.state.Model != nil && u.Prompt() > 0 {
-		d.measured = measured{index: d.state.Model.Index, upto: len(d.conv.messages), tokens: u.Prompt() + u.Output}
+		d.measured = measured{index: d.state.Model.Index, upto: d.conv.replied(), tokens: u.Prompt() + u.Output}
 	}
+}
+
+// replied is how many messages there are up to the last reply: what came with it, such
+// as a message that was queued, is in no measurement yet.
+func (c *conversation) replied() int {
+	n := len(c.messages)
+	for n > 0 && c.messages[n-1].Role != message.RoleAssistant {
+		n--
+	}
+	return n
 }
 
 // bound is the bound of the next request, which has the conversation's messages

@@ -394,6 +394,7 @@ func (d *driver) started() run.Input {
 	settings.Autonomous = d.row.Mode == Autonomous
 	settings.Models = len(d.agent.Models)
 	d.spec.Overrides.narrow(&settings)
+	d.turnSettings(&settings)
 	d.pots(&settings)
 	leaf := d.conv.tip
 	return run.Started{At: d.at(), Settings: settings, EntryBase: entryBase(d.spec.EntryBase, leaf), Leaf: leaf, Prompt: d.spec.Prompt,

@@ -90,6 +90,12 @@ type Agent struct {
 	FailOnRestart bool
 	// Redact hides what people and logs must not see. Nil hides nothing.
 	Redact Redact
+	// CacheTools are patterns (* and ?) of the tools whose calls, where they only read
+	// or may be repeated, get the result of an equal call of the same turn.
+	CacheTools []string
+	// DropReasoning leaves the reasoning of answered turns out of requests once a
+	// message came so long after the answer. 0: never.
+	DropReasoning time.Duration
 }
 
 // Unreachable is a source of tools that can not be reached.

@@ -25,7 +25,7 @@ func (d *driver) ask(index int, reason string) (*asked, prompt.Options) {
 	d.spec.Overrides.options(&options, d.state.TurnSteps > 1)
 	given := options
 	m.defaults(&options)
-	msgs := d.conv.messages
+	msgs := d.shown()
 	ask := &asked{d: d, m: m, origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
 		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
 		Session: d.row.SessionID, Scratch: d.scratch(index),

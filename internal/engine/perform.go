@@ -156,12 +156,17 @@ func (d *driver) callTool(eff run.CallTool) func() {
 	lost := lostTool{d: d, agent: d.agent, row: *d.row}
 	watched := d.watchTool(eff.Step, eff.CallID, eff.Name, found, d.agent.Redact)
 	parent, readOn := d.traceparent(eff.CallID), d.tools.readOn
+	earlier := d.earlier(eff)
 	return func() {
 		if !d.e.holds() {
 			return
 		}
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
+			if earlier != nil {
+				a.end(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: earlier, Cached: true})
+				return
+			}
 			if !found {
 				var why string
 				if t, spec, args, why = lost.find(ctx, eff.Name, args); t == nil {

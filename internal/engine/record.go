@@ -20,7 +20,10 @@ func (d *driver) record(b *batch, in run.Input, tr *run.Transition) {
 	d.conv.advance(d.state.Leaf)
 	for _, ev := range tr.Events {
 		ev.RunID = d.ref.ID
-		b.events = append(b.events, d.enrich(ev))
+		if ev = d.enrich(ev); ev.Type == event.FinalText && ev.Data.(*event.Text).Text == "" {
+			continue // an answer without a text
+		}
+		b.events = append(b.events, ev)
 	}
 	b.tx.Trace = append(b.tx.Trace, d.trace(in, tr, now))
 	switch in := in.(type) {
@@ -80,6 +83,10 @@ func (d *driver) enrich(ev event.Event) event.Event {
 		}
 		if p.ToolCall != nil && p.RunID == "" && p.ToolCall.ToolCallID != "" {
 			p.ToolCall.Args = d.agent.Redact.data(p.ToolCall.Name, d.tools.args(p.ToolCall.ToolCallID, p.ToolCall.Name))
+		}
+	case *event.Text:
+		if p.Text == "" {
+			p.Text = d.conv.text(p.EntryID) // an answer that was given before and stands
 		}
 	case *event.Subagent:
 		p.Profile = d.tools.subagent(p.ToolCallID)

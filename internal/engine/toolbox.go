@@ -36,10 +36,12 @@ type toolbox struct {
 	// reasons of calls of the open batch that it allowed.
 	recall   func() []policy.Remembered
 	recalled map[string]string
+	// cache are the agent's CacheTools.
+	cache []string
 }
 
 func (e *Engine) newToolbox(a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
-	b := toolbox{validator: e.validator, rules: a.Rules, subagents: a.Subagents, auto: autonomous, freeform: a.Freeform, missing: missing(a)}
+	b := toolbox{validator: e.validator, rules: a.Rules, subagents: a.Subagents, auto: autonomous, freeform: a.Freeform, missing: missing(a), cache: a.CacheTools}
 	if o.NoTools {
 		return b, nil
 	}
@@ -138,6 +140,7 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 		if known, rule := policy.Recall(b.recall(), &spec, args); rule != nil {
 			v.Decision, v.Reason = run.Allow, known.Reason
 			b.recalled[in.CallID] = known.Reason
+			v.CacheKey = b.cacheKey(&spec, args)
 			return v
 		}
 	}
@@ -152,6 +155,7 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 	default:
 		v.Decision = run.Allow
 	}
+	v.CacheKey = b.cacheKey(&spec, args)
 	return v
 }
 

@@ -49,6 +49,7 @@ func appendInput(b []byte, in run.Input) ([]byte, error) {
 		o.Bool("terminate", in.Terminate)
 		o.Int("duration_ms", in.DurationMS)
 		o.Bool("cancelled", in.Cancelled)
+		o.Bool("cached", in.Cached)
 		return o.End()
 	case run.Verdict:
 		o := began(b, in.Now)
@@ -64,6 +65,7 @@ func appendInput(b []byte, in run.Input) ([]byte, error) {
 		o.Raw("schema", in.Schema)
 		o.Int("expires_at", in.ExpiresAt)
 		o.Bool("grave", in.Grave)
+		o.String("cache_key", in.CacheKey)
 		return o.End()
 	}
 	return appendAny(b, in)
@@ -94,6 +96,7 @@ func appendEffect(b []byte, e run.Effect) ([]byte, error) {
 		o.Key("step")
 		o.B = strconv.AppendInt(o.B, int64(e.Step), 10)
 		o.String("interrupt", e.Interrupt)
+		o.String("cached", e.Cached)
 	default:
 		return appendAny(b, e)
 	}

@@ -162,6 +162,12 @@ func (l *loader) references(f *profileFile) {
 			d.fail(d.at(key), key, "is not a pattern", "write a tool's name, or a pattern with * and ?")
 		}
 	}
+	for i, pattern := range p.CacheToolCalls {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			key := fmt.Sprintf("cache_tool_calls[%d]", i)
+			d.fail(d.at(key), key, "is not a pattern", "write a tool's name, or a pattern with * and ?")
+		}
+	}
 	for i, name := range p.Subagents {
 		l.knownProfile(d, fmt.Sprintf("subagents[%d]", i), name)
 	}

@@ -111,6 +111,10 @@ model_idle_timeout_seconds: 4
 model_total_timeout_seconds: 5
 max_same_failures: 7
 max_same_calls: 8
+max_approvals_per_turn: 7
+min_tool_calls: 2
+cache_tool_calls: ["get_*"]
+drop_reasoning_after: 1m
 tool_timeout_seconds: 5
 max_cost_usd: 1.5
 max_tokens_per_run: 9

@@ -87,6 +87,8 @@ c/agents/a.yaml:4:59: error: tools.builtin[1]: no built-in tool or group is name
 c/agents/a.yaml:4:78: error: tools.deny[0]: is not a pattern (write a tool's name, or a pattern with * and ?)
 c/agents/a.yaml:5:13: error: subagents[0]: no profile is named "aa" (did you mean a?)
 c/agents/a.yaml:6:1: error: memory_provider: no MCP server is named "nobody" (there are: files; servers are defined in mcp/servers.yaml)`},
+		{"a pattern of tools", "agents/a.yaml", minimal + "cache_tool_calls: [\"get_*\", \"[\"]\n",
+			"c/agents/a.yaml:4:29: error: cache_tool_calls[1]: is not a pattern (write a tool's name, or a pattern with * and ?)"},
 		{"an agent that names itself", "agents/a.yaml", minimal + "subagents: [a]\n",
 			"c/agents/a.yaml:4:13: notice: subagents[0]: this agent can start itself: a → a (that is fine where it is meant; limits.max_subagent_depth in agentd.yaml bounds it)"},
 		{"providers", "agents/a.yaml", "profile_name: a\nprimary_model: {provider: ollama, model: m}\nfallback_models:\n  - {provider: opnai, model: m}\n  - {provider: gemini, model: m}\n  - {provider: openai, model: m, script: x, base_url: nowhere, api_key_env: sk-abc}\n  - {provider: script, model: m, script: ../x}\n  - {provider: script, model: m, script: nope.yaml}\n", `

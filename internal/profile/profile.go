@@ -16,6 +16,7 @@ type Profile struct {
 	Approval
 	Budgets
 	Execution
+	Turns
 	Memory
 	Observability
 	Reliability

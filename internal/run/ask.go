@@ -49,11 +49,12 @@ func (m *machine) answered(in Answered) error {
 	if reason == "" {
 		reason = "no reason given"
 	}
+	m.forget() // people take their time, and what was read is as old
 	var result *message.Message
 	switch c.InterruptKind + " " + in.Decision {
 	case "approval approve":
 		if in.Amended {
-			c.Amended, c.AmendedBy = true, c.Interrupt
+			c.Amended, c.AmendedBy, c.CacheKey = true, c.Interrupt, ""
 		}
 		c.Phase = CallReady
 	case "uncertain retry":

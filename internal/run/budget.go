@@ -194,6 +194,8 @@ func (m *machine) exhausted(in Exhausted) error {
 		m.end()
 	case in.Cap <= 0 || !slices.Contains([]string{StopMaxCost, StopMaxTokens, StopMaxToolCalls, StopMaxFailures}, in.Limit):
 		return m.illegal("it names no limit")
+	case s.Held != "":
+		m.holds(in.PotUse.String() + ".") // an answer is there: nothing more is spent, and nobody is asked
 	case in.Final:
 		m.spent(in)
 	case s.Closing == "" && m.mayAsk(&in.PotUse):
@@ -357,6 +359,7 @@ func (m *machine) closeMore(reason string) {
 func (m *machine) decidedMore(more More, by int64) {
 	s := &m.State
 	s.Asks = nil
+	m.forget() // as with every answer
 	own := more.Pot == ""
 	switch {
 	case by > 0 && own:

@@ -70,6 +70,7 @@ func (c *checker) effect(before State, in Input, e Effect) {
 		c.starts(in, e.CallID)
 		open("call " + e.CallID)
 		c.checkCallTool(e)
+		c.cached(in, e)
 	case SpawnChild:
 		if e.Stop {
 			// A child that may be there is told to end, after a crash.
@@ -92,6 +93,8 @@ func (c *checker) effect(before State, in Input, e Effect) {
 			}
 		}
 		c.children[call] = e.Child
+		clear(c.turn.cache)
+		c.turn.changing[e.CallID] = true
 		if e.Interrupt != c.amended[e.CallID] {
 			c.fail(6, "child of %s starts with the arguments of %q, amended in %q", e.CallID, e.Interrupt, c.amended[e.CallID])
 		}
@@ -155,6 +158,9 @@ func (c *checker) starts(in Input, id string) {
 	v := c.verdicts[id]
 	if v.Decision == Deny || v.Decision == Capture || v.ToolKind == "client" {
 		c.fail(8, "call %s starts, its verdict is %+v", id, v)
+	}
+	if v.Decision == Ask && v.ToolKind != kindAsk && v.ToolKind != kindPlan && !c.turn.approvals[id] {
+		c.fail(22, "call %s starts and nobody was asked about it", id)
 	}
 	for _, call := range c.interrupts {
 		if call == id {

@@ -5,6 +5,9 @@ func (c *checker) checkFailure(before State, in ModelFailed, tr Transition) {
 	if before.Closing != "" && !before.stopping() && tr.State.Status == Failed {
 		c.fail(16, "a closing call that failed led to failure")
 	}
+	if before.Held != "" && !before.stopping() && tr.State.Status == Failed {
+		c.fail(23, "a nudge that failed led to failure")
+	}
 	if in.Class != FailOverflow || before.stopping() {
 		return
 	}
@@ -14,7 +17,7 @@ func (c *checker) checkFailure(before State, in ModelFailed, tr Transition) {
 		}
 		return
 	}
-	if before.Closing == "" && (tr.State.Status != Failed || len(tr.Effects) > 0) {
+	if before.Closing == "" && before.Held == "" && (tr.State.Status != Failed || len(tr.Effects) > 0) {
 		c.fail(13, "the second overflow led to %s, %+v", tr.State.Status, tr.Effects)
 	}
 }

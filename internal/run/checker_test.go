@@ -52,6 +52,7 @@ type checker struct {
 
 	steering, followUps []string
 	compactions         map[string]bool // compactions of the open reply
+	turn                turnBooks
 	reserved            bool            // the means of a model call are reserved and not settled
 	released            bool            // nothing is held any more
 	ofRun               map[string]bool // interrupts of the run itself
@@ -76,7 +77,7 @@ type kept struct {
 func newChecker(t testing.TB) *checker {
 	return &checker{t: t, s: New("r1", "s1"), open: map[string]Effect{}, timers: map[string]int64{},
 		interrupts: map[string]string{}, asked: map[string]bool{}, callAsked: map[string]string{}, expires: map[string]int64{}, amended: map[string]string{},
-		below: map[string]below{}, toldBelow: map[string]bool{}, ofRun: map[string]bool{},
+		turn: newTurnBooks(), below: map[string]below{}, toldBelow: map[string]bool{}, ofRun: map[string]bool{},
 		entries: map[string]string{}, keys: map[string]string{}, children: map[string]string{}}
 }
 
@@ -225,6 +226,9 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 		c.close("budget", in)
 	case Verdict:
 		c.close("judge "+in.CallID, in)
+		if in.CacheKey != "" {
+			c.turn.keys[in.CallID] = in.CacheKey
+		}
 		for _, id := range c.batch[:slices.Index(c.batch, in.CallID)] {
 			if _, ok := c.verdicts[id]; !ok {
 				c.fail(8, "%s has its verdict before %s", in.CallID, id)
@@ -236,6 +240,7 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 		c.verdicts[in.CallID] = in
 	case ToolDone:
 		c.close("call "+in.CallID, in)
+		c.turn.done(in)
 		delete(c.below, in.CallID)
 	case ChildWaits:
 		if _, open := c.open["call "+in.CallID].(SpawnChild); !open {
@@ -259,6 +264,7 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 		if until := c.expires[in.Interrupt]; until != 0 && in.Now >= until {
 			c.fail(18, "the answer to %s was accepted after it expired", in.Interrupt)
 		}
+		clear(c.turn.cache)
 		id, ok := c.interrupts[in.Interrupt]
 		if !ok {
 			c.fail(3, "the answer to %s was accepted, which is not open", in.Interrupt)

@@ -36,13 +36,18 @@ func (c *checker) write(before State, in Input, w Write) {
 	case AppendQueued:
 		c.entry(w.Entry, w.Parent)
 		c.consume(before, in, w.Input)
+		c.turn.reset()
 	case AppendMessage:
 		c.entry(w.Entry, w.Parent)
-		if w.Message.Role == message.RoleAssistant {
+		switch {
+		case w.Message.Role == message.RoleUser:
+			c.nudged(before, in, w)
+		case w.Message.Role == message.RoleAssistant:
 			c.closing = before.Closing != ""
 			c.newReply(w)
-		} else {
+		default:
 			c.newResult(w)
+			c.turn.result(w)
 		}
 	case RollBack:
 		c.entry(w.Entry, w.Parent)
@@ -65,6 +70,11 @@ func (c *checker) write(before State, in Input, w Write) {
 		if c.ofRun[w.ID] = call == ""; call == "" {
 			call = "(the run)"
 			c.asksMore(w)
+		} else if w.Kind == kindApproval {
+			if c.turn.asked++; c.settings.MaxApprovals > 0 && c.turn.asked > c.settings.MaxApprovals {
+				c.fail(22, "%d approvals are asked for", c.turn.asked)
+			}
+			c.turn.approvals[call] = true
 		}
 		c.interrupts[w.ID], c.callAsked[w.ID] = call, call
 	case CloseInterrupt:
@@ -73,6 +83,9 @@ func (c *checker) write(before State, in Input, w Write) {
 		}
 		delete(c.interrupts, w.ID)
 		c.checkExpired(in, w)
+		if w.Expired {
+			clear(c.turn.cache)
+		}
 	case Settle:
 		c.settle(in, w)
 	case RaisePot:
@@ -114,6 +127,7 @@ func (c *checker) newReply(w AppendMessage) {
 	c.verdicts, c.results = map[string]Verdict{}, map[string]string{}
 	c.started, c.told, c.ended = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	clear(c.amended)
+	c.turn.newBatch()
 	if w.Message.StopReason == message.StopAborted {
 		return // dropped from every later prompt, its calls with it
 	}

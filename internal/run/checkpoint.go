@@ -61,8 +61,7 @@ func (m *machine) drain(queue *[]string) bool {
 	if len(*queue) == 0 {
 		*queue = nil
 	}
-	m.State.TurnSteps = 0
-	m.State.Streaks, m.State.Closing = nil, "" // whoever writes knows something new
+	m.newTurn()
 	return true
 }
 
@@ -86,7 +85,7 @@ func (m *machine) endOfTurn(reason string) {
 func (m *machine) finish(status Status, reason string, e *event.Error) {
 	s := &m.State
 	s.Status, s.Phase, s.StopReason = status, PhaseEnded, reason
-	s.Model, s.Calls = nil, nil
+	s.Model, s.Calls, s.Cached, s.Held = nil, nil, nil, ""
 	if s.Deadline != 0 {
 		s.Remaining = max(s.Deadline-m.now, 0)
 		s.Deadline = 0

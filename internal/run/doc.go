@@ -54,4 +54,10 @@
 //     in the step that learns how the call ended, and holds nothing once it ended.
 //  21. A person is asked for more only where that was declared, of one limit at a
 //     time, and never by an autonomous run; nobody's silence allows it.
+//  22. For one user message people are asked for at most MaxApprovals approvals of
+//     calls; a call beyond that is not started.
+//  23. A turn has at most one nudge, ahead of its end and with too few calls. If the
+//     model does not answer it, the answer that it had stands.
+//  24. A call gets an earlier result only if an equal call of the turn had it, and no
+//     call that may change something, message or answer came since.
 package run

@@ -49,6 +49,9 @@ type CallTool struct {
 	Step   int    `json:"step"`
 	// Interrupt holds the amended arguments, if not empty.
 	Interrupt string `json:"interrupt,omitempty"`
+	// Cached is the entry of an earlier result that the call gets without being made.
+	// Where that can not be had, the call is made.
+	Cached string `json:"cached,omitempty"`
 }
 
 // SpawnChild starts or finds the child run of that id and waits for its end → ToolDone.

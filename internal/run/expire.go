@@ -88,6 +88,7 @@ func (m *machine) expire(i int) {
 	s := &m.State
 	c := &s.Calls[i]
 	rule := &s.Settings.Interrupts
+	m.forget() // as with an answer
 	decision, answer := "reject", ""
 	var result *message.Message
 	switch {

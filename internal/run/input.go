@@ -108,6 +108,9 @@ type Verdict struct {
 	// Grave: nothing but a person's word lets the call run, whatever is declared
 	// for when nobody answers.
 	Grave bool `json:"grave,omitempty"`
+	// CacheKey stands for the tool and its arguments where an equal call of the turn
+	// may get this one's result; empty: it may not.
+	CacheKey string `json:"cache_key,omitempty"`
 }
 
 // ToolDone is the outcome of a call, of a tool or of a child run.
@@ -120,6 +123,8 @@ type ToolDone struct {
 	DurationMS int64            `json:"duration_ms,omitempty"`
 	// Cancelled: the call's child run was cancelled, and did not fail.
 	Cancelled bool `json:"cancelled,omitempty"`
+	// Cached: the call was not made, and Message is the earlier result.
+	Cached bool `json:"cached,omitempty"`
 }
 
 // ChildWaits says what people are asked below a call's child run. Each tells the

@@ -35,6 +35,7 @@ func (m *machine) modelDone(in ModelDone) error {
 	reply := *in.Message
 	s.Usage.Add(reply.Usage)
 	m.settleCall(SettleUsed, reply.Usage)
+	s.Held = ""
 	if s.stopping() {
 		reply.StopReason = message.StopAborted
 		m.append(&reply)
@@ -43,11 +44,14 @@ func (m *machine) modelDone(in ModelDone) error {
 	}
 	calls := m.planCalls(&reply)
 	entry := m.append(&reply)
-	if reply.Text() != "" || len(calls) == 0 {
+	if reply.Text() != "" || len(calls) == 0 && !s.Nudged {
 		s.Output = entry
 	}
 	if len(calls) == 0 {
 		m.stepCompleted(&reply, entry)
+		if m.nudge(&reply) {
+			return nil
+		}
 		reason := "stop"
 		if reply.StopReason == message.StopLength {
 			reason = "length"
@@ -57,6 +61,8 @@ func (m *machine) modelDone(in ModelDone) error {
 		}
 		if text := reply.Text(); text != "" && (len(s.Steering) == 0 || s.final()) {
 			m.tell(event.FinalText, &event.Text{Text: text, EntryID: entry})
+		} else if text == "" && s.Nudged {
+			m.finalText()
 		}
 		m.endOfTurn(reason)
 		return nil
@@ -122,6 +128,8 @@ func (m *machine) modelFailed(in ModelFailed) error {
 		s.Phase = PhaseCompact
 		m.compact()
 	case (in.Class == FailRetryable || in.Class == FailUnavailable) && m.retry(in):
+	case s.Held != "":
+		m.holds(m.modelError(in).Message)
 	case s.Closing != "":
 		m.closedWithout(m.modelError(in).Message)
 	default:
@@ -156,6 +164,8 @@ func (m *machine) compacted(in Compacted) error {
 		return m.illegal("no compaction is open")
 	case s.stopping():
 		m.end()
+	case in.Error != "" && s.Held != "":
+		m.holds(in.Error)
 	case in.Error != "" && s.Closing != "":
 		m.closedWithout(in.Error)
 	case in.Error != "":

@@ -180,6 +180,27 @@ func TestRaces(t *testing.T) {
 		{"more × crash", "start prompt=u1 pot_asks\nexhausted max_cost used=900000000 need=300000000", "answer r1.i1 approve", "crash",
 			`running/budget; `,
 			`running/budget; `},
+		{"steer × answer that is nudged", "start prompt=u1 min_tool_calls=1", "steer s1", `reply "bye"`,
+			`running/model; bye, input s1`,
+			`running/model; bye, nudge`},
+		{"steer × answer to a nudge", "start prompt=u1 min_tool_calls=1\n" + `reply "well"`, "steer s1", `reply "bye"`,
+			`running/model; well, nudge, bye, input s1`,
+			`refused "the run has ended"; completed stop; well, nudge, bye`},
+		{"steer × failure of a nudge", "start prompt=u1 min_tool_calls=1\n" + `reply "well"`, "steer s1", "fail fatal",
+			`running/model; well, nudge, input s1`,
+			`refused "the run has ended"; completed stop; well, nudge`},
+		{"cancel × answer that is nudged", "start prompt=u1 min_tool_calls=1", "cancel", `reply "bye"`,
+			`cancelled cancelled; bye`,
+			`running/model; bye, nudge`},
+		{"cancel × failure of a nudge", "start prompt=u1 min_tool_calls=1\n" + `reply "well"`, "cancel", "fail fatal",
+			`cancelled cancelled; well, nudge`,
+			`refused "the run has ended"; completed stop; well, nudge`},
+		{"earlier result × crash", "start prompt=u1\nreply a:read\nallow a effect=read key=k1\n" + `done a "file"` + "\nreply b:read\nallow b effect=read key=k1", `done b cached "file"`, "crash",
+			`running/model; calls, a: file, calls, b: file`,
+			`running/model; calls, a: file, calls, b: file`},
+		{"read × write beside it", "start prompt=u1\nreply a:read b:write\nallow a effect=read key=k1\nallow b", `done a "file"`, `done b "written"`,
+			`running/model; calls, a: file, b: written`,
+			`running/model; calls, b: written, a: file`},
 		{"abort × ToolDone", "start prompt=u1\nreply a:pay\nallow a", "abort", `done a "paid"`,
 			`refused "there is no call \"a\""; failed profile_gone; calls, a: The run ended while this call ran; it may have happened.`,
 			`failed profile_gone; calls, a: paid`},
@@ -228,6 +249,8 @@ func (p *player) outcome() string {
 			got = append(got, "rolled back")
 		case AppendMessage:
 			switch {
+			case Nudge(w.Message):
+				got = append(got, "nudge")
 			case w.Message.ToolCallID != "":
 				got = append(got, w.Message.ToolCallID+": "+w.Message.Text())
 			case len(w.Message.ToolCalls()) > 0:

@@ -16,6 +16,7 @@ import (
 //	start [prompt=ID,ID] [SETTING[=N]]…    models max_steps max_tool_calls max_failures max_run
 //	                                       retry=MAX,BASE,LIMIT autonomous skip_rest all
 //	                                       fail_on_tool_error sequential step_retries=N same_failures=N same_calls=N
+//	                                       max_approvals=N min_tool_calls=N
 //	                                       routing=STRATEGY facts=PRICE/LATENCY,…
 //	                                       pot (of the run, $1) pot_asks day (of the tenant) ask_more
 //	                                       expire expire_approves expire_answer=TEXT
@@ -23,8 +24,8 @@ import (
 //	fail CLASS [after=MS] [free] ["partial text"] [ID:TOOL]…
 //	reserved [max=TOKENS] [calls=N] [near]
 //	exhausted LIMIT [pot=KIND] [cap=N] [used=N] [held=N] [need=N] [final]
-//	allow|ask|deny|capture CALL [effect=E] [kind=K] [sequential] [grave] ["prompt or reason"]
-//	done CALL [error] [terminate] ["text"]
+//	allow|ask|deny|capture CALL [effect=E] [kind=K] [key=K] [sequential] [grave] ["prompt or reason"]
+//	done CALL [error] [terminate] [cached] ["text"]
 //	waits CALL [paused] [INTERRUPT]… [closed=INTERRUPT]   what is open below a child run
 //	answer INTERRUPT DECISION [amended] [raise=N] ["text"]
 //	steer ID · follow ID · timer ID · compacted [error] · cancel [rollback] ["reason"] · abort · crash
@@ -170,11 +171,11 @@ func (p *player) input(verb string, w words) Input {
 	case "allow", "ask", "deny", "capture":
 		sequential, grave := w.flag("sequential"), w.flag("grave")
 		return Verdict{At: at, CallID: arg(0), Decision: Decision(verb), Reason: w.text, Prompt: w.text,
-			Effect: w.named["effect"], ToolKind: w.named["kind"], Sequential: sequential, Grave: grave}
+			Effect: w.named["effect"], ToolKind: w.named["kind"], CacheKey: w.named["key"], Sequential: sequential, Grave: grave}
 	case "done":
 		isError, terminate := w.flag("error"), w.flag("terminate")
 		r := message.ToolResult("", "", isError, message.Text(w.text))
-		return ToolDone{At: at, CallID: arg(0), Message: &r, Terminate: terminate, Cancelled: w.flag("cancelled")}
+		return ToolDone{At: at, CallID: arg(0), Message: &r, Terminate: terminate, Cancelled: w.flag("cancelled"), Cached: w.flag("cached")}
 	case "waits":
 		in := ChildWaits{At: at, Paused: w.flag("paused"), CallID: arg(0)}
 		for _, id := range w.args[1:] {
@@ -230,6 +231,7 @@ func (p *player) start(at At, w words) Input {
 	}
 	s.StepRetries = p.number(w.named["step_retries"])
 	s.MaxSameFailures, s.MaxSameCalls = p.number(w.named["same_failures"]), p.number(w.named["same_calls"])
+	s.MaxApprovals, s.MinToolCalls = p.number(w.named["max_approvals"]), p.number(w.named["min_tool_calls"])
 	s.AskMore = w.flag("ask_more")
 	if asks := w.flag("pot_asks"); w.flag("pot") || asks {
 		s.Pots = append(s.Pots, Pot{Kind: "run", ID: "r1", MaxCost: 1e9, MaxTokens: 1000, MaxToolCalls: 5, MaxFailures: 3, Ask: asks})
@@ -381,7 +383,7 @@ func showEffect(e Effect) string {
 	case Judge:
 		s.add("call", e.CallID)
 	case CallTool:
-		s.add("call", e.CallID).add("effect", e.Effect).add("key", e.Key).add("amended", e.Interrupt)
+		s.add("call", e.CallID).add("effect", e.Effect).add("key", e.Key).add("amended", e.Interrupt).add("cached", e.Cached)
 	case SpawnChild:
 		s.add("call", e.CallID).add("child", e.Child).add("amended", e.Interrupt)
 		if e.Stop {

@@ -83,6 +83,10 @@ type Settings struct {
 	// model is asked once more, without tools, to close its answer.
 	MaxSameFailures int `json:"max_same_failures,omitempty"`
 	MaxSameCalls    int `json:"max_same_calls,omitempty"`
+	// MaxApprovals bounds the approvals that people are asked for, and MinToolCalls is
+	// how many calls the model should make, both per user message.
+	MaxApprovals int `json:"max_approvals,omitempty"`
+	MinToolCalls int `json:"min_tool_calls,omitempty"`
 	// Interrupts says what becomes of those that nobody answers.
 	Interrupts Expiry `json:"interrupts,omitzero"`
 	// Pots are the budgets that the run shares with others. Without any there are no
@@ -135,6 +139,17 @@ type State struct {
 	// Closing is why the model call of this step is the turn's last, without
 	// tools; it becomes the stop reason.
 	Closing string `json:"closing,omitempty"`
+	// TurnAsked counts the approvals that were asked for, TurnCalls the calls that were
+	// made, since the last user message.
+	TurnAsked int `json:"turn_asked,omitempty"`
+	TurnCalls int `json:"turn_calls,omitempty"`
+	// Nudged is whether the model was asked to call tools before it answers, since
+	// the last user message. Held is the answer that stands if nothing comes of it;
+	// empty once there is a reply.
+	Nudged bool   `json:"nudged,omitempty"`
+	Held   string `json:"held,omitempty"`
+	// Cached are results of this turn that equal calls may get.
+	Cached []Cached `json:"cached,omitempty"`
 	// Asks is the open question for more of a limit.
 	Asks *More `json:"asks,omitempty"`
 	// Warned are the limits of pots that were told to be nearly used up.
@@ -240,6 +255,10 @@ type Call struct {
 	// are limited. A call without Sig is part of none.
 	Sig string `json:"sig,omitempty"`
 	Out string `json:"out,omitempty"`
+	// CacheKey is under which the result may be remembered, Cached the entry of an
+	// earlier result that this call gets without being made.
+	CacheKey string `json:"cache_key,omitempty"`
+	Cached   string `json:"cached,omitempty"`
 }
 
 // AwaitsChild is whether the call is a child run under way.
@@ -333,6 +352,7 @@ func (s *State) clone() State {
 	c.FollowUps = slices.Clone(s.FollowUps)
 	c.Streaks = slices.Clone(s.Streaks)
 	c.Warned = slices.Clone(s.Warned)
+	c.Cached = slices.Clone(s.Cached)
 	c.Trail = slices.Clone(s.Trail)
 	return c
 }

@@ -75,6 +75,9 @@ func (m *machine) verdict(in Verdict) error {
 	if c.Effect != effectRead && c.Effect != effectIdempotent {
 		c.Effect = effectOnce // what nobody declared safe is not
 	}
+	if c.Kind == "" && c.Effect != effectOnce {
+		c.CacheKey = in.CacheKey
+	}
 	over := s.Settings.MaxToolCalls > 0 && s.ToolCalls-len(s.Calls)+i >= s.Settings.MaxToolCalls
 	shared := s.Model.Calls != nil && i >= *s.Model.Calls
 	switch {
@@ -93,6 +96,13 @@ func (m *machine) verdict(in Verdict) error {
 			kind = kindQuestion
 		case kindPlan:
 			kind = kindPlan
+		}
+		if m.askedEnough(kind) {
+			m.fail(i, m.approvalsUsedUp())
+			break
+		}
+		if kind == kindApproval {
+			s.TurnAsked++
 		}
 		m.ask(c, kind, in.Prompt, in.Schema, in.ExpiresAt)
 	case in.Decision == Capture:
@@ -182,6 +192,7 @@ func (m *machine) handBack() bool {
 
 func (m *machine) start(c *Call) {
 	s := &m.State
+	m.recall(c)
 	c.Phase = CallRunning
 	m.tell(event.ToolStarted, &event.Tool{ToolCallID: c.ID, Name: c.Name})
 	if c.Kind == kindSpawn {
@@ -201,7 +212,7 @@ func (m *machine) callTool(c *Call) {
 		m.do(SpawnChild{CallID: c.ID, Child: c.Child, Step: s.Step, Interrupt: c.AmendedBy})
 		return
 	}
-	m.do(CallTool{CallID: c.ID, Name: c.Name, Effect: c.Effect, Key: s.Key(c.ID), Step: s.Step, Interrupt: c.AmendedBy})
+	m.do(CallTool{CallID: c.ID, Name: c.Name, Effect: c.Effect, Key: s.Key(c.ID), Step: s.Step, Interrupt: c.AmendedBy, Cached: c.Cached})
 }
 
 func (m *machine) toolDone(in ToolDone) error {
@@ -217,10 +228,18 @@ func (m *machine) toolDone(in ToolDone) error {
 	if in.Message == nil || in.Message.Role != message.RoleToolResult {
 		return m.illegal("the outcome of call %q is not a tool result", in.CallID)
 	}
+	if in.Cached && c.Cached == "" {
+		return m.illegal("call %q has no earlier result to get", in.CallID)
+	}
 	m.closeBelow(c, nil, nil)
 	result := *in.Message
 	result.ToolCallID, result.ToolName = c.ID, c.Name
 	told := &event.Tool{ToolCallID: c.ID, Name: c.Name, EntryID: c.Entry, Result: result.Text(), DurationMS: in.DurationMS}
+	if in.Cached {
+		told.Decision, told.Reason = "cached", "an equal call of this turn had this result"
+	} else {
+		c.Cached = "" // it was made after all
+	}
 	t := event.ToolCompleted
 	if result.IsError {
 		t = event.ToolFailed
@@ -238,6 +257,9 @@ func (m *machine) toolDone(in ToolDone) error {
 	}
 	c.Failed = result.IsError
 	m.settle(i, &result, in.Terminate)
+	if c.Cached == "" {
+		m.made(c, !result.IsError && !in.Terminate)
+	}
 	if s.Settings.FailOnToolError && result.IsError && !s.stopping() && s.FailedSteps >= s.Settings.StepRetries {
 		return m.failBatch("tool_failed", &event.Error{Kind: "tool_failed", Message: c.Name + ": " + result.Text()})
 	}
@@ -280,7 +302,7 @@ func (m *machine) settle(i int, result *message.Message, terminate bool) {
 	}
 	m.write(AppendMessage{Entry: c.Entry, Parent: parent, Message: result})
 	c.Phase, c.IsError, c.Terminate = CallDone, result.IsError, terminate
-	if c.Sig != "" {
+	if c.Sig != "" && c.Cached == "" { // what an earlier call gave is the same by name
 		c.Out = fingerprint("", result.Text())
 	}
 	if c.IsError {
@@ -298,6 +320,7 @@ func (m *machine) settle(i int, result *message.Message, terminate bool) {
 func (m *machine) batchDone() {
 	s := &m.State
 	m.countStep()
+	m.countCalls()
 	switch {
 	case s.stopping():
 		m.end()

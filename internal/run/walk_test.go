@@ -37,8 +37,11 @@ type walk struct {
 	src source
 	now int64
 	n   int // for ids
-	// illegal counts the inputs that were refused, ended says how it ended.
-	illegal int
+	// illegal counts the inputs that were refused, cachedCalls the calls that got an
+	// earlier result.
+	illegal, cachedCalls int
+	// reads: most calls of this walk are equal reads.
+	reads bool
 }
 
 func newWalk(t testing.TB, src source) *walk {
@@ -61,13 +64,15 @@ func (w *walk) randomSettings() Settings {
 		MaxFailures: pick(0, 0, 0, 1, 4), MaxRunMS: int64(pick(0, 0, 0, 500, 5000)), SkipRest: w.flag(), AllAtOnce: w.flag(),
 		FailOnToolError: w.src.intn(5) == 4, Sequential: w.flag(), StepRetries: pick(0, 0, 1),
 		MaxSameFailures: pick(0, 1, 2), MaxSameCalls: pick(0, 0, 2, 1),
-		Retry:      Retry{Max: pick(0, 1, 3), BaseMS: int64(pick(0, 100, 2000)), LimitMS: int64(pick(0, 300, 8000))},
-		Interrupts: Expiry{AfterMS: int64(pick(0, 0, 300, 3000)), Approve: w.flag(), Answer: []string{"", "yes"}[w.src.intn(2)]},
-		AskMore:    w.flag(), Pots: [][]Pot{nil, nil, {{Kind: "run", ID: "r1", MaxCost: 100, MaxToolCalls: 5, Ask: w.flag()}}, {{Kind: "tenant_day", MaxCost: 9}}}[w.src.intn(4)],
+		Retry:        Retry{Max: pick(0, 1, 3), BaseMS: int64(pick(0, 100, 2000)), LimitMS: int64(pick(0, 300, 8000))},
+		Interrupts:   Expiry{AfterMS: int64(pick(0, 0, 300, 3000)), Approve: w.flag(), Answer: []string{"", "yes"}[w.src.intn(2)]},
+		MaxApprovals: pick(0, 0, 1, 2), MinToolCalls: pick(0, 0, 1, 3),
+		AskMore: w.flag(), Pots: [][]Pot{nil, nil, {{Kind: "run", ID: "r1", MaxCost: 100, MaxToolCalls: 5, Ask: w.flag()}}, {{Kind: "tenant_day", MaxCost: 9}}}[w.src.intn(4)],
 	}
 }
 
 func (w *walk) start() {
+	w.reads = w.flag()
 	var prompt []string
 	for range w.src.intn(3) {
 		prompt = append(prompt, w.id("p"))
@@ -131,12 +136,21 @@ func (w *walk) verdict(id string) Input {
 		Effect:   []string{"read", "idempotent", "once", "", "unheard of"}[w.src.intn(5)],
 		ToolKind: []string{"", "", "", "ask", "spawn", "client", "plan"}[w.src.intn(7)], Grave: w.flag()}
 	v.Sequential = w.src.intn(5) == 4
+	v.CacheKey = []string{"", "", "k1", "k2"}[w.src.intn(4)]
+	if w.reads && w.src.intn(8) > 0 {
+		v.Decision, v.Effect, v.ToolKind, v.CacheKey = Allow, []string{"read", "idempotent"}[w.src.intn(5)/4], "", "k1"
+	}
 	return v
 }
 
 func (w *walk) toolDone(id string) Input {
 	r := message.ToolResult(id, "any", w.src.intn(4) == 3, message.Text("result"))
-	return ToolDone{At: w.at(), CallID: id, Message: &r, Terminate: w.src.intn(4) == 3, DurationMS: 5}
+	cached := false
+	if e, ok := w.open["call "+id].(CallTool); ok && e.Cached != "" {
+		w.cachedCalls++
+		cached = w.src.intn(4) < 3 // else it could not be read, and the call was made
+	}
+	return ToolDone{At: w.at(), CallID: id, Message: &r, Terminate: w.src.intn(4) == 3, DurationMS: 5, Cached: cached}
 }
 
 func (w *walk) answer(id string) Input {
@@ -351,10 +365,16 @@ func TestRandomWalk(t *testing.T) {
 			before := w.s.Status
 			w.move()
 			met["phase "+string(w.s.Phase)]++
+			if w.s.Held != "" {
+				met["nudged in "+string(w.s.Phase)]++
+			}
 			if w.s.Status == Paused {
 				met["paused"]++
 				if slices.ContainsFunc(w.s.Calls, func(c Call) bool { return c.Phase == CallAsked && c.Expires != 0 }) {
 					met["expiring"]++
+				}
+				if w.s.TurnAsked > 0 && w.s.TurnAsked == w.settings.MaxApprovals {
+					met["all approvals of a turn"]++
 				}
 				if w.s.Asks != nil {
 					met["asked for more of "+w.s.Asks.Limit]++
@@ -370,9 +390,11 @@ func TestRandomWalk(t *testing.T) {
 		w.finish()
 		met["end "+w.s.StopReason]++
 		met["expired"] += w.expired
+		met["cached"] += w.cachedCalls
 		steps, illegal = steps+len(w.log), illegal+w.illegal
 	}
-	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused", "paused on a child", "phase budget", "end max_cost", "end max_tokens", "asked for more of max_steps", "asked for more of max_tool_calls",
+	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused", "paused on a child", "phase budget", "cached", "all approvals of a turn",
+		"nudged in model", "nudged in budget", "nudged in retry", "nudged in compact", "end max_cost", "end max_tokens", "asked for more of max_steps", "asked for more of max_tool_calls",
 		"asked for more of max_failures_per_run", "asked for more of max_cost", "expiring", "expired",
 		"end stop", "end length", "end cancelled", "end max_steps", "end max_tool_calls", "end max_failures_per_run", "end max_run_time",
 		"end tool_failed", "end profile_gone", "end model_error", "end context_overflow", "end terminated_by_tool", "end " + StopRepeatedFailures, "end " + StopRepeatedCalls, "end " + StopClientTools} {

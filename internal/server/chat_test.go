@@ -54,6 +54,13 @@ var chats = []struct {
 		step(r, 0, "It is ", "a cat.")
 		r.end(event.RunCompleted, "stop", "It is a cat.", nil)
 	}, ``},
+	{"repeated text", func(r *fakeRun) {
+		step(r, 1, "I will ", "look at the first picture.")
+		step(r, 1, "I will look", " at the first picture.")
+		step(r, 0, "I will look at the first picture. ", "It is ", "a cat.")
+		r.emit(event.FinalText, &event.Text{Text: "I will look at the first picture. It is a cat."})
+		r.end(event.RunCompleted, "stop", "I will look at the first picture. It is a cat.", nil)
+	}, ``},
 	{"client tools", func(r *fakeRun) {
 		step(r, 2, "I need the weather.")
 		r.mu.Lock()

@@ -45,6 +45,10 @@ type narrator struct {
 	// step is the text of the current step, said how much of it was passed on.
 	step strings.Builder
 	said int
+	// begun is whether something of the step was said, or found to be said already.
+	// last is the text of the step before, in the same turn.
+	begun bool
+	last  string
 	// open is whether the current step's reply may still be void, spokeBefore
 	// whether the answer had text before it.
 	open, spokeBefore bool
@@ -103,23 +107,31 @@ func (n *narrator) tell(ev *event.Event) bool {
 			return n.to.reasoning(d.Text)
 		}
 		n.step.WriteString(d.Text)
-		return n.hold || n.catchUp()
+		return n.hold || n.catchUp(false)
 	case *event.Step:
 		if ev.Type == event.StepStarted {
+			if n.said > 0 {
+				n.last = n.step.String()
+			}
 			n.reset()
 			n.open, n.spokeBefore = true, n.spoke
 			n.to.mark()
 			return true
 		}
 		n.open = false
-		return !n.hold || d.ToolCalls > 0 || n.catchUp()
+		return n.hold || n.catchUp(true) // an answer that is held comes with its turn's final text
 	case *event.Text:
 		// What the deltas did not have: a reply that was not streamed.
 		if rest, ok := strings.CutPrefix(d.Text, n.step.String()[:n.said]); ok && rest != "" {
 			n.step.Reset()
 			n.step.WriteString(d.Text)
-			return n.catchUp()
+			if !n.catchUp(true) {
+				return false
+			}
 		}
+		// The next turn may have the same answer, to another message.
+		n.last = ""
+		n.reset()
 	case *event.Retry:
 		return n.void()
 	case *event.Resumed:
@@ -143,17 +155,25 @@ func (n *narrator) tell(ev *event.Event) bool {
 
 func (n *narrator) reset() {
 	n.step.Reset()
-	n.said = 0
+	n.said, n.begun = 0, false
 }
 
-// catchUp says what of the step's text was not said.
-func (n *narrator) catchUp() bool {
-	text := n.step.String()[n.said:]
-	if text == "" {
-		return true
+// catchUp says what of the step's text was not said, and not by the step before
+// either. whole is whether the text is complete.
+func (n *narrator) catchUp(whole bool) bool {
+	text := n.step.String()
+	if !n.begun && text != "" {
+		skip, decided := restated(n.last, text, whole)
+		if !decided {
+			return true
+		}
+		n.begun, n.said = true, skip
+		if skip < len(text) && n.spoke && !n.to.content("\n\n") {
+			return false
+		}
 	}
-	if n.said == 0 && n.spoke && !n.to.content("\n\n") {
-		return false
+	if text = text[n.said:]; text == "" {
+		return true
 	}
 	n.said, n.spoke = n.step.Len(), true
 	return n.to.content(text)
@@ -281,6 +301,9 @@ func (n *narrator) end(ctx context.Context, ev *event.Event) (ending, error) {
 		return ending{}, &runFailure{runID: n.ref.ID, stop: d.StopReason, cause: cause, usage: d.Usage}
 	case event.RunCancelled:
 		return ending{}, &runFailure{runID: n.ref.ID, cause: event.Error{Kind: "cancelled", Message: "the run was cancelled"}, usage: d.Usage}
+	}
+	if !n.hold && !n.catchUp(true) {
+		return ending{}, errStopped
 	}
 	end := ending{finish: "stop", usage: d.Usage}
 	switch d.StopReason {
