@@ -54,4 +54,7 @@
 //     in the step that learns how the call ended, and holds nothing once it ended.
 //  21. A person is asked for more only where that was declared, of one limit at a
 //     time, and never by an autonomous run; nobody's silence allows it.
+//  22. A call that was asked of somebody else is waited for after a crash, and started
+//     by nobody: a once call that is lost there is in doubt like one that a crash
+//     interrupted.
 package run
