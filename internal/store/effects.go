@@ -58,6 +58,8 @@ const (
 	// StopEffect cancels one that is pending and marks one that is started with Stop.
 	// To others it does nothing.
 	StopEffect
+	// CancelEffect cancels one that is pending, and does nothing to others.
+	CancelEffect
 	// DropEffect removes one, or without ID all of a Kind, if there are any.
 	DropEffect
 	// TakeEffect makes Node, which must have a lease (ErrLapsed), the owner. It is

@@ -36,6 +36,8 @@ func (s *Store) effect(b *batch, c *change, x *store.EffectChange) {
 	case store.StopEffect:
 		b.add(`UPDATE effects SET stop = 1, status = CASE status WHEN 'pending' THEN 'cancelled' ELSE status END
 			WHERE run = `+runKey+` AND id = $3 AND status IN ('pending', 'started')`, c.tenant, x.RunID, x.ID)
+	case store.CancelEffect:
+		b.add("UPDATE effects SET stop = 1, status = 'cancelled' WHERE run = "+runKey+" AND id = $3 AND status = 'pending'", c.tenant, x.RunID, x.ID)
 	case store.DropEffect:
 		if x.ID == "" {
 			b.add("DELETE FROM effects WHERE run = "+runKey+" AND kind = $3", c.tenant, x.RunID, x.Kind)

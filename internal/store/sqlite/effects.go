@@ -37,7 +37,7 @@ func (a *applier) effect(t int64, x *store.EffectChange) error {
 	var n int64
 	var err error
 	switch x.Op {
-	case store.AskEffect, store.StopEffect, store.DropEffect:
+	case store.AskEffect, store.StopEffect, store.CancelEffect, store.DropEffect:
 		r, err := a.runRow(t, x.RunID)
 		if err != nil {
 			return err
@@ -50,6 +50,8 @@ func (a *applier) effect(t int64, x *store.EffectChange) error {
 		case x.Op == store.StopEffect:
 			_, _, err = a.c.exec(`UPDATE effects SET stop = 1, status = CASE status WHEN 'pending' THEN 'cancelled' ELSE status END
 				WHERE run = ? AND id = ? AND status IN ('pending', 'started')`, r.key, x.ID)
+		case x.Op == store.CancelEffect:
+			_, _, err = a.c.exec("UPDATE effects SET stop = 1, status = 'cancelled' WHERE run = ? AND id = ? AND status = 'pending'", r.key, x.ID)
 		case x.ID == "":
 			_, _, err = a.c.exec("DELETE FROM effects WHERE run = ? AND kind = ?", r.key, x.Kind)
 		default:

@@ -77,7 +77,8 @@ func testEffects(f *fixture, c store.Cluster) {
 	one := ok[[]*store.Effect](f)(c.Effects(f.Context(), store.EffectFilter{Tenant: tenant, RunID: "r1", ID: "a", Now: now()}))
 	equal(f, "result", []any{one[0].Status, string(one[0].Result), one[0].Ended}, []any{"done", `{"x":1}`, int64(9)})
 	f.commit(effectTx(store.StopEffect, store.Effect{RunID: "r1", ID: "a"}))
-	equal(f, "done stays done", f.calls(c, "r1")[0].Status, "done")
+	f.commit(effectTx(store.CancelEffect, store.Effect{RunID: "r1", ID: "a"}))
+	equal(f, "done stays done", []any{f.calls(c, "r1")[0].Status, f.calls(c, "r1")[0].Stop}, []any{"done", false})
 	f.commit(effectTx(store.DropEffect, store.Effect{RunID: "r1", ID: "a"}))
 	f.commit(effectTx(store.DropEffect, store.Effect{RunID: "r1", ID: "a"}))
 	equal(f, "dropped", effectNames(f.calls(c, "r1")), []string{})
@@ -108,9 +109,12 @@ func testEffectOwners(f *fixture, c store.Cluster) {
 	for _, x := range [][2]string{{"r", "read"}, {"i", "idempotent"}, {"o", "once"}, {"s", "read"}, {"p", "read"}} {
 		f.commit(asks("r1", x[0], "tool", x[1]))
 	}
+	f.commit(asks("r1", "q", "tool", "read"))
 	f.commit(effectTx(store.StopEffect, store.Effect{RunID: "r1", ID: "p"}))
+	f.commit(effectTx(store.CancelEffect, store.Effect{RunID: "r1", ID: "q"}))
 	equal(f, "taken", effectNames(f.takes(c, store.EffectClaim{Node: "n1", Any: true, Each: 9})), []string{"r1/r", "r1/i", "r1/o", "r1/s"})
 	f.commit(effectTx(store.StopEffect, store.Effect{RunID: "r1", ID: "s"}))
+	f.commit(effectTx(store.CancelEffect, store.Effect{RunID: "r1", ID: "i"})) // too late
 	lost := func() []string {
 		f.Helper()
 		return effectNames(ok[[]*store.Effect](f)(c.Effects(f.Context(), store.EffectFilter{Lost: true, Now: now()})))
@@ -120,7 +124,7 @@ func testEffectOwners(f *fixture, c store.Cluster) {
 	equal(f, "lost", lost(), []string{"r1/o", "r1/s"})
 	for _, e := range f.calls(c, "r1") {
 		equal(f, e.ID, []any{e.Status, e.Stop, e.Lost}, map[string][]any{"r": {"started", false, true}, "i": {"started", false, true}, "o": {"started", false, true},
-			"s": {"started", true, true}, "p": {"cancelled", true, false}}[e.ID])
+			"s": {"started", true, true}, "p": {"cancelled", true, false}, "q": {"cancelled", true, false}}[e.ID])
 	}
 	got := f.takes(c, store.EffectClaim{Node: "n2", Any: true, Each: 9})
 	equal(f, "taken over", effectNames(got), []string{"r1/r", "r1/i"})
