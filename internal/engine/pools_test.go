@@ -81,10 +81,10 @@ func TestCallsAreMadeAtNodesOfTheirPool(t *testing.T) {
 				}
 				evs := got()
 				n.whole(home, r.ID, evs)
-				if k := kinds(evs); !strings.Contains(k, "tool_started tool_stdout tool_stderr tool_progress tool_completed") && !strings.Contains(k, "tool_stdout") {
+				if k := kinds(evs); !strings.Contains(k, "tool_started tool_stdout tool_stderr tool_stderr tool_stderr tool_progress tool_completed") {
 					t.Errorf("events: %s", k)
 				}
-				if tr := n.transcript(r.SessionID); !strings.Contains(tr, `tool_result "made" for a error=false`) && !strings.Contains(tr, `"made" for a`) {
+				if tr := n.transcript(r.SessionID); !strings.Contains(tr, `"made" for a error=false`) {
 					t.Errorf("transcript:\n%s", tr)
 				}
 				n.clean(r.ID)
@@ -204,7 +204,7 @@ func TestOutcomesOfPools(t *testing.T) {
 			return tool.Result{}, context.Cause(ctx)
 		}, "act took longer than 1m0s"},
 		"deaf": {func(context.Context, tool.Call) (tool.Result, error) {
-			<-time.After(time.Hour)
+			<-time.After(time.Minute + time.Second)
 			return tool.TextResult("late"), nil
 		}, "and was abandoned; it may still happen"},
 		"huge": {func(context.Context, tool.Call) (tool.Result, error) { return tool.TextResult(strings.Repeat("x", maxPoolResult)), nil }, "can not be sent to its run"},
@@ -219,7 +219,7 @@ func TestOutcomesOfPools(t *testing.T) {
 					t.Errorf("transcript:\n%.2000s", tr)
 				}
 				n.clean(r.ID)
-				pass(time.Hour)
+				pass(2 * time.Minute)
 			})
 		})
 	}
@@ -235,7 +235,7 @@ func TestCallsOfPoolsAreCancelled(t *testing.T) {
 				n := newNodes(t, oneCall("act", `{}`), gpu(tool.Once, func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 					entered <- struct{}{}
 					if state == "deaf" {
-						<-time.After(time.Hour)
+						<-time.After(time.Minute + time.Second)
 					}
 					<-ctx.Done()
 					return tool.TextResult("stopped in time"), nil
@@ -272,7 +272,7 @@ func TestCallsOfPoolsAreCancelled(t *testing.T) {
 						t.Error("it was made")
 					}
 				}
-				pass(time.Hour)
+				pass(2 * time.Minute)
 			})
 		})
 	}
