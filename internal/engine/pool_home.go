@@ -150,9 +150,9 @@ type waited struct {
 	step     int
 	epoch    int64
 	// news is told what the call tells while it is made, by the goroutine that waits.
-	// moved, if not nil, says that what was told is void, because somebody else makes it.
-	news  func(note)
-	moved func(*store.Effect) bool
+	// seen, if not nil, gets to see what the store has of it.
+	news func(note)
+	seen func(*store.Effect)
 
 	mu    sync.Mutex
 	heard []note
@@ -196,13 +196,12 @@ const (
 	waitStopped waitEnd = "stopped" // before anybody took it
 	waitHangs   waitEnd = "hangs"   // it was told to end and did not
 	waitOver    waitEnd = "over"    // nobody took it in time
-	waitMoved   waitEnd = "moved"
 )
 
 // failure says why there is no result, for the model.
 func (w *waited) failure(why waitEnd) string {
 	switch why {
-	case waitLost, waitMoved:
+	case waitLost:
 		return "The node of pool " + w.pool + " that made this call is gone."
 	case waitStopped:
 		return "Not executed: " + errStopped.Error()
@@ -270,9 +269,12 @@ func (w *waited) wait(ctx context.Context) (*store.Effect, waitEnd) {
 			return nil, waitLost
 		}
 		x := all[0]
+		w.told()
+		if w.seen != nil {
+			w.seen(x)
+		}
 		switch {
 		case x.Status == store.EffectDone:
-			w.told()
 			return x, ""
 		case x.Status == store.EffectCancelled && over:
 			return nil, waitOver
@@ -282,8 +284,6 @@ func (w *waited) wait(ctx context.Context) (*store.Effect, waitEnd) {
 			return nil, waitOver
 		case x.Lost && (x.Class == string(tool.Once) || x.Stop):
 			return nil, waitLost
-		case w.moved != nil && w.moved(x):
-			return nil, waitMoved
 		case stopped && !time.Now().Before(until):
 			return nil, waitHangs
 		case stopped:

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agentd/event"
 	"agentd/internal/run"
 	"agentd/internal/store"
 	"agentd/message"
@@ -94,12 +95,17 @@ func (p *poolProvider) Generate(ctx context.Context, req *model.Request, emit fu
 	}
 	s := &poolStream{name: p.m.Name, emit: emit}
 	w := &waited{d: d, id: id, pool: p.m.pool(), what: p.m.Name, step: p.eff.Step, epoch: p.epoch, rung: make(chan struct{}, 1), news: s.take}
-	w.moved = func(x *store.Effect) bool { return s.began && (x.Lost || s.attempt != x.Attempt) }
+	w.seen = func(x *store.Effect) {
+		if s.attempt != 0 && (x.Lost || x.Attempt != s.attempt) {
+			p.void()
+			*s = poolStream{name: s.name, emit: emit, least: s.attempt + 1}
+		}
+	}
 	x, why := w.wait(ctx)
 	switch {
 	case why == waitOver:
 		return fails(model.ClassOpen, strings.TrimPrefix(w.failure(why), "Not executed: "))
-	case why == waitMoved, why == waitLost && ctx.Err() == nil:
+	case why == waitLost && ctx.Err() == nil:
 		return fails(model.ClassConnection, w.failure(waitLost))
 	case x == nil && ctx.Err() != nil:
 		return nil, model.AsError(ctx, p.m.Name, req.Model, context.Cause(ctx))
@@ -123,6 +129,15 @@ func (p *poolProvider) Generate(ctx context.Context, req *model.Request, emit fu
 	return r.Model.Reply, nil
 }
 
+// void tells readers to drop what they have of the reply: who wrote it is gone, and
+// another node makes the call.
+func (p *poolProvider) void() {
+	d := p.d
+	d.stream.dropLive()
+	d.stream.publishLive(event.Event{RunID: d.ref.ID, Time: d.e.now(), Step: p.eff.Step, Type: event.ModelRetry,
+		Data: &event.Retry{Attempt: p.eff.Attempt, Model: p.m.Name, Class: string(model.ClassConnection), Message: "the node that made the call is gone: another one makes it"}})
+}
+
 // poolPiece is a part of a reply on its way to its home. The bus may lose some: they are
 // counted, and what follows a gap waits for the reply.
 type poolPiece struct {
@@ -136,14 +151,15 @@ type poolPiece struct {
 
 // poolStream is what a home hears of a reply.
 type poolStream struct {
-	name    string
-	emit    func(model.StreamEvent)
-	attempt int
-	count   int
-	began   bool
-	gap     bool
-	blocks  map[int]*message.Block
-	calls   map[string]bool
+	name string
+	emit func(model.StreamEvent)
+	// attempt is whose reply it is, least the first that counts.
+	attempt, least int
+	count          int
+	began          bool
+	gap            bool
+	blocks         map[int]*message.Block
+	calls          map[string]bool
 }
 
 func (s *poolStream) start() {
@@ -168,7 +184,7 @@ func (s *poolStream) soFar() *message.Message {
 // take hears a piece.
 func (s *poolStream) take(x note) {
 	var p poolPiece
-	if json.Unmarshal(x.Data, &p) != nil || s.gap {
+	if json.Unmarshal(x.Data, &p) != nil || s.gap || p.Attempt < s.least {
 		return
 	}
 	if s.attempt == 0 {

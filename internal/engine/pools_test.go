@@ -196,7 +196,9 @@ func TestOutcomesOfPools(t *testing.T) {
 		f    func(ctx context.Context, c tool.Call) (tool.Result, error)
 		want string
 	}{
-		"large": {func(context.Context, tool.Call) (tool.Result, error) { return tool.TextResult(strings.Repeat("long ", 20_000)), nil }, "too large (100000 bytes)"},
+		"large": {func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.TextResult(strings.Repeat("long ", 20_000)), nil
+		}, "too large (100000 bytes)"},
 		"error": {func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, fmt.Errorf("no disk") }, `"no disk" for a error=true`},
 		"panic": {func(context.Context, tool.Call) (tool.Result, error) { panic("oh") }, "act panicked: oh"},
 		"slow": {func(ctx context.Context, _ tool.Call) (tool.Result, error) {
@@ -207,7 +209,9 @@ func TestOutcomesOfPools(t *testing.T) {
 			<-time.After(time.Minute + time.Second)
 			return tool.TextResult("late"), nil
 		}, "and was abandoned; it may still happen"},
-		"huge": {func(context.Context, tool.Call) (tool.Result, error) { return tool.TextResult(strings.Repeat("x", maxPoolResult)), nil }, "can not be sent to its run"},
+		"huge": {func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.TextResult(strings.Repeat("x", maxPoolResult)), nil
+		}, "can not be sent to its run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
