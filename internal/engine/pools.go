@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -191,13 +192,18 @@ type PoolLoad struct {
 	Nodes int
 }
 
-// Pools says how many calls wait for pools, and who serves those. Alone there are none.
-func (n *node) poolLoads() ([]PoolLoad, error) {
-	loads, err := n.st.Pools(n.e.ctx)
+// PoolLoads says how many calls wait for pools, or are made, and how many nodes serve
+// those, by name. An engine that is alone has none.
+func (e *Engine) PoolLoads(ctx context.Context) ([]PoolLoad, error) {
+	n := e.node
+	if n == nil {
+		return nil, nil
+	}
+	loads, err := n.st.Pools(ctx)
 	if err != nil || len(loads) == 0 {
 		return nil, err
 	}
-	nodes, err := n.st.Nodes(n.e.ctx, n.now())
+	nodes, err := n.st.Nodes(ctx, n.now())
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +214,16 @@ func (n *node) poolLoads() ([]PoolLoad, error) {
 	return out, nil
 }
 
+// PoolCallsMade is how many calls are made here for the runs of other nodes.
+func (e *Engine) PoolCallsMade() int {
+	if e.node == nil {
+		return 0
+	}
+	e.node.mu.Lock()
+	defer e.node.mu.Unlock()
+	return len(e.node.pool.made)
+}
+
 func served(nodes []*store.Node, pool string) (k int) {
 	for _, x := range nodes {
 		if slices.Contains(x.Pools, pool) || slices.Contains(x.Pools, "*") {
@@ -215,6 +231,15 @@ func served(nodes []*store.Node, pool string) (k int) {
 		}
 	}
 	return k
+}
+
+// Pools is what this node does as Cluster.Pools says, and whether it drives runs; an
+// engine that is alone does everything.
+func (e *Engine) Pools() (pools []string, drives bool) {
+	if e.node == nil {
+		return nil, true
+	}
+	return slices.Clone(e.node.cfg.Pools), e.node.cfg.Worker
 }
 
 // poolWait is how long a call waits for a node of its pool.
