@@ -40,8 +40,8 @@ type Cluster struct {
 	DrainTimeout time.Duration
 	// Pools are those whose calls are made here: [PoolModel] and [PoolTool] for calls
 	// that name none, or the names of others. Of the runs that it drives, too: calls of
-	// other pools are made elsewhere. Nil is all of them. A node that is a Worker, or
-	// names pools, makes calls for the runs of others.
+	// other pools are made elsewhere. Nil is all of them. A node that names pools,
+	// or a Worker that names none, makes calls for the runs of others.
 	Pools []string
 	// PoolCalls is how many calls of one pool are made here for others at the same time;
 	// 0 means 16.

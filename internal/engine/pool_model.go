@@ -32,6 +32,8 @@ type poolModelResult struct {
 	Error *poolModelError  `json:"error,omitempty"`
 	// Began: something came from the provider.
 	Began bool `json:"began,omitempty"`
+	// Told is how many pieces of the reply were passed on.
+	Told int `json:"told,omitempty"`
 }
 
 // poolModelError is a model.Error as it is stored.
@@ -125,7 +127,9 @@ func (p *poolProvider) Generate(ctx context.Context, req *model.Request, emit fu
 		}
 		return nil, e.err()
 	}
-	s.rest(r.Model.Reply)
+	if r.Model.Told > 0 && (s.gap || s.attempt != x.Attempt || s.count != r.Model.Told) {
+		s.rest(r.Model.Reply)
+	}
 	return r.Model.Reply, nil
 }
 
@@ -282,7 +286,7 @@ func (n *node) performModel(m *making, row *store.Run, c *poolModel) *poolModelR
 	if merr != nil {
 		return failed(merr, g.began.Load(), partial)
 	}
-	return &poolModelResult{Reply: message.Clean(msg), Began: true}
+	return &poolModelResult{Reply: message.Clean(msg), Began: g.began.Load(), Told: g.count}
 }
 
 // poolGeneration is a model call that is made for another node.

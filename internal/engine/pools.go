@@ -58,12 +58,12 @@ func (n *node) serves(pool string) bool {
 }
 
 // makes is whether this node makes calls of the runs of others.
-func (n *node) makes() bool { return !n.cfg.Named && (n.cfg.Worker || len(n.cfg.Pools) > 0) }
+func (n *node) makes() bool { return len(n.pools()) > 0 }
 
 // pools is what others are told of it; "*" is all of them.
 func (n *node) pools() []string {
 	switch {
-	case !n.makes():
+	case n.cfg.Named, n.cfg.Pools == nil && !n.cfg.Worker:
 		return nil
 	case n.cfg.Pools == nil:
 		return []string{"*"}
