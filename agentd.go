@@ -72,6 +72,9 @@ type Config struct {
 	// Engine says who decides which node of a shared store drives a run, instead of
 	// agentd.yaml's cluster.engine: "store", or temporal://host:port/namespace.
 	Engine string
+	// Pools is what a node of a shared store does instead of agentd.yaml's
+	// cluster.pools: run, model, tool, model.NAME and tool.NAME between commas.
+	Pools string
 }
 
 // Runtime runs agents. Its methods are safe for concurrent use.
@@ -173,7 +176,10 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 			return f(ctx, ref.ID, msgs)
 		}
 	}
-	cluster, closeBus := clusterOf(&cfg, &conf.Settings.Cluster, st)
+	cluster, closeBus, err := clusterOf(&cfg, &conf.Settings.Cluster, st)
+	if err != nil {
+		return nil, errors.Join(err, rt.agents.close(), st.Close(), obs.close())
+	}
 	rt.shared, rt.closeBus = cluster != nil, closeBus
 	if cfg.NoWorker && !rt.shared {
 		return nil, errors.Join(&fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Err: errors.New("nobody would drive the runs of this store: it has one process alone"),

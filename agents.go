@@ -246,7 +246,7 @@ func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 		if m.Provider == "script" && !info.Priced() {
 			info.Source = "a script costs nothing"
 		}
-		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
+		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, Pool: profile.Pool("model", m.Pool), MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
 			Window: window(&info), NoImages: info.Priced() && !info.Images})
 	}
 	return out, nil

@@ -2,9 +2,13 @@ package agentd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"time"
 
+	"agentd/fault"
 	"agentd/internal/engine"
 	"agentd/internal/profile"
 	"agentd/internal/server"
@@ -14,12 +18,25 @@ import (
 
 // clusterOf makes a runtime one of those that share a PostgreSQL store. It is nil for
 // an embedded store, and for who only looks. close ends the bus between them.
-func clusterOf(cfg *Config, c *profile.Cluster, st store.Store) (node *engine.Cluster, closing func() error) {
+func clusterOf(cfg *Config, c *profile.Cluster, st store.Store) (node *engine.Cluster, closing func() error, err error) {
 	closing = func() error { return nil }
-	pg, ok := st.(*postgres.Store)
-	if !ok || cfg.ReadOnly {
-		return nil, closing
+	pools, err := profile.ServedPools(cfg.Pools)
+	if err != nil {
+		return nil, closing, err
 	}
+	pg, ok := st.(*postgres.Store)
+	switch {
+	case !ok && pools != nil && !cfg.ReadOnly:
+		return nil, closing, &fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Field: "pools", Err: errors.New("this store has one process alone, which does everything"),
+			Hint: "Leave the pools out (--pools), or name a PostgreSQL database as the store."}
+	case !ok || cfg.ReadOnly:
+		return nil, closing, nil
+	case pools == nil && cfg.NoWorker:
+		pools = []string{}
+	case pools == nil && c.Pools != nil:
+		pools = slices.Clone(c.Pools)
+	}
+	drives := !cfg.NoWorker && (pools == nil || slices.Contains(pools, profile.PoolRun))
 	name := c.Name
 	if name == "" {
 		host, err := os.Hostname()
@@ -29,8 +46,8 @@ func clusterOf(cfg *Config, c *profile.Cluster, st store.Store) (node *engine.Cl
 		name = fmt.Sprintf("%s-%d", host, os.Getpid())
 	}
 	bus := pg.Bus()
-	return &engine.Cluster{Name: name, Bus: bus, Worker: !cfg.NoWorker && !cfg.Dormant, Named: cfg.Dormant,
-		Lease: c.Lease.Std(), Poll: c.PollInterval.Std(), DrainTimeout: c.DrainTimeout.Std()}, bus.Close
+	return &engine.Cluster{Name: name, Bus: bus, Worker: drives && !cfg.Dormant, Named: cfg.Dormant, Pools: pools, PoolCalls: c.MaxPoolCalls, PoolWait: c.PoolWait.Std(),
+		Lease: c.Lease.Std(), Poll: c.PollInterval.Std(), DrainTimeout: c.DrainTimeout.Std()}, bus.Close, nil
 }
 
 // Drain prepares a runtime that shares its store for its end: it takes up no more runs,
@@ -40,6 +57,10 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 	rt.distributor.stop()
 	return rt.engine.Drain(ctx)
 }
+
+// Pools is what the runtime does among those that share its store: nil is everything.
+// drives is whether it drives runs.
+func (rt *Runtime) Pools() (pools []string, drives bool) { return rt.engine.Pools() }
 
 // Shared is whether the runtime shares its store with others.
 func (rt *Runtime) Shared() bool { return rt.shared }
@@ -53,4 +74,15 @@ func (rt *Runtime) WorkerServer() (*server.Server, error) {
 	o := rt.serverOptions()
 	o.Paths = []string{"/healthz", "/metrics"}
 	return server.New(rt.engine, o), nil
+}
+
+// poolLoads is what there is to do for pools; nothing if the store does not answer soon.
+func (rt *Runtime) poolLoads() []engine.PoolLoad {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	loads, err := rt.engine.PoolLoads(ctx)
+	if err != nil {
+		return nil
+	}
+	return loads
 }

@@ -38,8 +38,15 @@ func (rt *Runtime) gauges() []telemetry.Gauge {
 		gauge(&up, "agentd.mcp.up", "1 while an MCP server is connected.", ready, [2]string{"server", l.Server})
 		gauge(&restarts, "agentd.mcp.restarts", "Connections to an MCP server after the first.", l.Restarts, [2]string{"server", l.Server})
 	}
+	var pending, started, nodes []telemetry.Gauge
+	for _, l := range rt.poolLoads() {
+		pool := [2]string{"pool", l.Pool}
+		gauge(&pending, "agentd.pool.pending", "Calls that wait for a node of a pool, of all nodes' runs.", l.Pending, pool)
+		gauge(&started, "agentd.pool.started", "Calls of a pool that are being made, at any node.", l.Started, pool)
+		gauge(&nodes, "agentd.pool.nodes", "Nodes that serve a pool that has calls.", l.Nodes, pool)
+	}
 	out := []telemetry.Gauge{{Name: "agentd.rate.waiting", Help: "Model calls that wait for rate_limits.", Value: float64(rt.engine.CallsWaiting())}}
-	for _, list := range [][]telemetry.Gauge{circuits, used, waiting, limit, up, restarts} {
+	for _, list := range [][]telemetry.Gauge{circuits, used, waiting, limit, up, restarts, pending, started, nodes} {
 		out = append(out, list...)
 	}
 	return out

@@ -43,6 +43,9 @@ type Spec struct {
 	Timeout time.Duration
 	// Source is "builtin", or "mcp:NAME" for a tool of an MCP server.
 	Source string
+	// Pool names the nodes that make calls of the tool, where several share the runs:
+	// those that serve it. "" is the pool of all tools that name none.
+	Pool string
 	// Classes say what the tool does, for approval policies: write, delete,
 	// network, shell, dangerous.
 	Classes []string

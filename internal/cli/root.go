@@ -61,6 +61,8 @@ type app struct {
 	noWorker bool
 	// engine says who decides which node drives a run.
 	engine string
+	// pools is what this node does.
+	pools  string
 	tenant string
 	// manages is for commands that name tenants to a server.
 	manages bool
@@ -195,6 +197,10 @@ func (a *app) engineFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.engine, "engine", "", "who decides which node of a PostgreSQL store drives a run: store, or temporal://HOST:PORT/NAMESPACE (default: agentd.yaml's cluster.engine)")
 }
 
+func (a *app) poolsFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.pools, "pools", "", "what this node of a PostgreSQL store does, between commas: run, model, tool, model.NAME, tool.NAME (default: agentd.yaml's cluster.pools, else everything)")
+}
+
 func (a *app) configsFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.configs, "configs", "", "folder with agents/, mcp/ and agentd.yaml (default: ./configs if it has agents/, else the built-in ones)")
 	_ = cmd.MarkFlagDirname("configs")
@@ -288,7 +294,7 @@ func (a *app) open(ctx context.Context, log *slog.Logger, dormant bool) (*agentd
 	if err != nil {
 		return nil, err
 	}
-	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log, Dormant: dormant, NoWorker: a.noWorker, Engine: a.engine})
+	return agentd.Open(ctx, agentd.Config{Configs: a.configsFolder(), Data: data, Log: log, Dormant: dormant, NoWorker: a.noWorker, Engine: a.engine, Pools: a.pools})
 }
 
 func input(s string) []message.Block { return agentd.Text(s) }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -36,6 +37,7 @@ taken and events read at any of them, whoever drives the run.`,
 	cmd.Flags().StringVar(&h.demo, "demo", "", "run the demo agent once with this directive when the server is up")
 	a.dataFlag(cmd)
 	a.engineFlag(cmd)
+	a.poolsFlag(cmd)
 	a.configsFlag(cmd)
 	return cmd
 }
@@ -98,7 +100,11 @@ func (a *app) host(ctx context.Context, what hosting) error {
 		return err
 	}
 	if what.worker {
-		fmt.Fprintf(a.Err, "agentd %s drives runs of %s; %s/healthz says how it is\n", agentd.Version(), agentd.LocationName(data), base)
+		what := "drives runs of"
+		if pools, drives := rt.Pools(); !drives {
+			what = "makes calls of " + strings.Join(pools, ", ") + " for runs of"
+		}
+		fmt.Fprintf(a.Err, "agentd %s %s %s; %s/healthz says how it is\n", agentd.Version(), what, agentd.LocationName(data), base)
 	} else if demo == "" {
 		fmt.Fprintf(a.Err, "agentd %s listens on %s (data: %s)\n", agentd.Version(), base, agentd.LocationName(data))
 	} else {

@@ -21,10 +21,13 @@ func (a *app) workerCommand() *cobra.Command {
 Any number of workers and servers share a store; a run has one of them at a time, and
 another one goes on with it within seconds when that dies. GET /healthz and GET
 /metrics answer on an address of the worker's own.
+With --pools it makes calls of models and tools for the runs of others: those that it
+serves. It drives runs itself only if run is among them.
 When it is told to stop it takes up nothing more, finishes calls under way
 (cluster.drain_timeout) and hands over the rest.`,
-		Example: `  agentd worker --store postgres://agentd@db.example.com/agentd --addr 127.0.0.1:7071`,
-		Args:    exactly(0, "no arguments"),
+		Example: `  agentd worker --store postgres://agentd@db.example.com/agentd --addr 127.0.0.1:7071
+  agentd worker --store postgres://agentd@db.example.com/agentd --pools model,tool.gpu`,
+		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.host(cmd.Context(), hosting{addr: addr, worker: true})
 		},
@@ -32,6 +35,7 @@ When it is told to stop it takes up nothing more, finishes calls under way
 	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:0", "address for /healthz and /metrics")
 	a.dataFlag(cmd)
 	a.engineFlag(cmd)
+	a.poolsFlag(cmd)
 	a.configsFlag(cmd)
 	return cmd
 }

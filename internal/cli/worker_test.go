@@ -36,3 +36,22 @@ func TestWorker(t *testing.T) {
 		t.Error("the help does not tell of --no-worker")
 	}
 }
+
+// A worker of pools makes calls and drives nothing; what is no pool is refused.
+func TestWorkerOfPools(t *testing.T) {
+	b := newBench(t)
+	b.here("worker", "--pools", "gpu").exits(2).complains(`"gpu" is not a pool that a node can serve`, "tool.NAME")
+	b.here("serve", "--pools", "tool.gpu", "--addr", "127.0.0.1:0").exits(2).complains("one process alone, which does everything")
+	url := pgtest.Start(t, "fsync = off").NewURL()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	said := ""
+	stderr := after("for runs of", func(all string) {
+		defer cancel()
+		said = all
+	})
+	b.runIn(ctx, &buffer{other: stderr}, "worker", "--pools", "model,tool.gpu", "--store", url, "--configs", b.configs).exits(0)
+	if !strings.Contains(said, "makes calls of model, tool.gpu for runs of") {
+		t.Errorf("it says %q", said)
+	}
+}

@@ -84,6 +84,10 @@ const (
 	noteEnd    = "end"    // a run has ended
 	noteWatch  = "watch"  // somebody reads a run's events here
 	noteHome   = "home"   // a run is driven here from now on
+	noteAsk    = "ask"    // a pool was asked for a call
+	noteStop   = "stop"   // a call that a pool was asked for is to end
+	noteResult = "result" // a pool has made a call
+	noteNews   = "news"   // what a call tells while it is made
 )
 
 // note is one thing that nodes tell each other.
@@ -91,8 +95,9 @@ type note struct {
 	Kind   string `json:"k"`
 	Tenant string `json:"t,omitempty"`
 	Run    string `json:"r,omitempty"`
-	// ID is that of mail.
-	ID string `json:"i,omitempty"`
+	// ID is that of mail or of a call, or names a pool; Data is what a call tells.
+	ID   string          `json:"i,omitempty"`
+	Data json.RawMessage `json:"x,omitempty"`
 	// Prev is the number of the event ahead of Events, Durable one up to which the
 	// store has all of the run's events.
 	Prev    int64         `json:"p,omitempty"`
@@ -167,14 +172,18 @@ func (h *hub) send(n note) {
 			size += len(d.Text)
 		}
 	}
+	size += len(n.Data)
 	if h.size+size > busQueue {
+		if n.Kind == noteNews {
+			return
+		}
 		n.Events = nil
 	}
 	k := len(h.out) - 1
 	if k >= 0 && n.Kind == noteEvents && h.out[k].Kind == noteEvents && h.out[k].ref() == n.ref() && len(n.Events) > 0 && len(h.out[k].Events) > 0 {
 		h.out[k].Events = append(h.out[k].Events, n.Events...)
 		h.out[k].Durable = n.Durable
-	} else if k < 0 || n.Kind != h.out[k].Kind || n.ID != h.out[k].ID || n.ref() != h.out[k].ref() || len(n.Events) > 0 {
+	} else if k < 0 || n.Kind != h.out[k].Kind || n.ID != h.out[k].ID || n.ref() != h.out[k].ref() || len(n.Events)+len(n.Data) > 0 {
 		n.Events = slices.Clone(n.Events)
 		h.out = append(h.out, n)
 	} else {

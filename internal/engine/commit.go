@@ -330,6 +330,7 @@ func merge(a, b *store.Tx) {
 	a.Quarantine = append(a.Quarantine, b.Quarantine...)
 	a.Mail = append(a.Mail, b.Mail...)
 	a.MailDone = append(a.MailDone, b.MailDone...)
+	a.Effects = append(a.Effects, b.Effects...)
 }
 
 // writeTo turns a write of the machine into rows.

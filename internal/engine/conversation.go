@@ -147,7 +147,7 @@ func (d *driver) load() (run.Input, error) {
 		return run.Aborted{At: d.at(), Reason: "interrupted", Message: "agentd was restarted while the run was under way",
 			Hint: "resume_on_restart: true in the profile makes runs go on."}, nil
 	}
-	return run.Resumed{At: d.at()}, nil
+	return d.resumed()
 }
 
 // orphaned is whether the run is a child whose parent ended without it: the

@@ -56,8 +56,11 @@ type driver struct {
 	children map[string]bool
 	draining bool
 	gotMail  bool
-	commits  *committer
-	reply    *reply // of the open step, for the events that refer to it
+	// elsewhere are the pools of the calls in the ledger; askedModel: it may have models'.
+	elsewhere  map[string]string
+	askedModel bool
+	commits    *committer
+	reply      *reply // of the open step, for the events that refer to it
 	// scratches are the adapters' private memories, by model.
 	scratches map[int]*model.Scratch
 	calls     string // entry of the reply whose calls are open
@@ -389,6 +392,9 @@ func (d *driver) apply(it item) {
 	}
 	before := newsOf(&d.state)
 	b := &batch{tx: &store.Tx{Tenant: d.ref.Tenant}}
+	if it.effect != "" {
+		d.took(b, it.effect)
+	}
 	if it.extra != nil {
 		it.extra(b.tx)
 	}
@@ -479,21 +485,4 @@ func (d *driver) rejected(it item, in run.Input, err error) {
 		return // an effect that ended after the run did
 	}
 	d.e.log.Error("the run machine refused an input", "run", d.ref.ID, "input", in.Kind(), "error", err)
-}
-
-// before looks at an input that is about to change the state.
-func (d *driver) before(in run.Input) {
-	switch in := in.(type) {
-	case run.ModelDone:
-		d.reply = &reply{entry: d.state.Model.Entry, msg: in.Message}
-	case run.ModelFailed:
-		d.scratches = nil // an abandoned call may still use them
-		// What was published of the failed reply is void; model_retry or the
-		// terminal event tells readers so.
-		if in.Partial == nil {
-			d.stream.dropLive()
-		} else {
-			d.reply = &reply{entry: d.state.Model.Entry, msg: in.Partial}
-		}
-	}
 }

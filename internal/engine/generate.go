@@ -54,6 +54,10 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	m := ask.m
 	ctx, cancel, settle := d.effect("model")
 	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
+	if d.modelAway(&m) {
+		idle, total = 0, 0
+		m.Provider = &poolProvider{d: d, m: m, eff: eff, epoch: d.row.Epoch}
+	}
 	watched, pace := d.watchModel(eff, &m), d.pace()
 	return func() {
 		if !d.e.holds() {

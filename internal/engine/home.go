@@ -78,6 +78,7 @@ func (n *node) work() {
 		case <-n.kicks:
 		case <-t.C:
 			n.tend()
+			n.tendWaited()
 		case <-orphans.C:
 			n.wakeOrphans()
 		case <-n.e.ctx.Done():

@@ -38,6 +38,17 @@ type Cluster struct {
 	// DrainTimeout is how long effects under way may take when the node stops or a
 	// driver hands over; 0 means thirty seconds.
 	DrainTimeout time.Duration
+	// Pools are those whose calls are made here: [PoolModel] and [PoolTool] for calls
+	// that name none, or the names of others. Of the runs that it drives, too: calls of
+	// other pools are made elsewhere. Nil is all of them. A node that names pools,
+	// or a Worker that names none, makes calls for the runs of others.
+	Pools []string
+	// PoolCalls is how many calls of one pool are made here for others at the same time;
+	// 0 means 16.
+	PoolCalls int
+	// PoolWait is how long a call waits for a node of its pool before it fails; 0 means
+	// ten minutes. No other clock of the call runs meanwhile but that of its run.
+	PoolWait time.Duration
 	// Executor decides where runs are driven; nil: any node that is a Worker takes
 	// them.
 	Executor Executor
@@ -73,6 +84,7 @@ type node struct {
 	watchers map[Ref]time.Time
 	// named are roots, of a node that is Named.
 	named map[Ref]bool
+	pool  poolNode
 }
 
 // awaited is somebody who waits for mail to be applied to a run.
@@ -99,7 +111,7 @@ func newNode(e *Engine, cfg Cluster) (*node, error) {
 		cfg.DrainTimeout = 30 * time.Second
 	}
 	n := &node{e: e, cfg: cfg, st: st, exec: cfg.Executor, kicks: make(chan struct{}, 1), orphans: map[Ref]int64{}, resting: map[Ref]bool{},
-		replies: map[string]awaited{}, watchers: map[Ref]time.Time{}, named: map[Ref]bool{}}
+		replies: map[string]awaited{}, watchers: map[Ref]time.Time{}, named: map[Ref]bool{}, pool: newPoolNode()}
 	if n.exec == nil {
 		n.exec = workersOf{n}
 	}
@@ -125,6 +137,10 @@ func (n *node) start() error {
 		n.e.wg.Add(2)
 		go n.keep()
 		go n.work()
+		if n.makes() {
+			n.e.wg.Add(1)
+			go n.makeCalls()
+		}
 	}
 	return nil
 }
@@ -178,7 +194,7 @@ func (n *node) join() error {
 	id := "node_" + n.e.cfg.NewID()
 	sent, now := time.Now(), n.now()
 	err := n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Join: true, Now: now, For: n.cfg.Lease.Milliseconds(), Sweep: now - sweepMail.Milliseconds(),
-		Node: store.Node{ID: id, Name: n.cfg.Name, Version: run.StateVersion, Worker: n.cfg.Worker, Started: now}}}})
+		Node: store.Node{ID: id, Name: n.cfg.Name, Version: run.StateVersion, Worker: n.cfg.Worker, Pools: n.pools(), Started: now}}}})
 	if err != nil {
 		return err
 	}
@@ -287,6 +303,7 @@ func (n *node) stopDrivers() (all []*driver) {
 	for _, d := range all {
 		d.stop()
 	}
+	n.stopMade()
 	return all
 }
 
@@ -354,8 +371,9 @@ func (e *Engine) Drain(ctx context.Context) error {
 		}
 		e.mu.Unlock()
 		if one == nil {
+			err := n.finishMade(ctx)
 			n.hub.flush()
-			return nil
+			return err
 		}
 		select {
 		case <-one.gone:

@@ -37,6 +37,12 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 	case run.CallModel:
 		// A model call may start ahead of the commit: if that fails the reply
 		// is dropped, and nothing but tokens is lost.
+		m := d.model()
+		if d.modelAway(&m) { // the ledger takes what the run's newest epoch asks for alone
+			d.askedModel = true
+			b.after = append(b.after, d.callModel(eff))
+			break
+		}
 		b.start = append(b.start, d.callModel(eff))
 		b.quick = d.grant != nil // the reservation is durable, and says that it may be made
 	case run.Reserve:
@@ -45,6 +51,10 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 		// comes then would be taken for its own.
 		b.after = append(b.after, d.reserve(eff))
 	case run.CallTool:
+		if pool := d.away(&eff); pool != "" {
+			b.after = append(b.after, d.askTool(eff, pool, b))
+			break
+		}
 		start := d.callTool(eff)
 		// What a person wrote is read from the store: the answer must be there.
 		if eff.Effect == string(tool.Once) || eff.Interrupt != "" {

@@ -132,3 +132,20 @@ func (d *driver) model() Model {
 	}
 	return d.agent.Models[0]
 }
+
+// before looks at an input that is about to change the state.
+func (d *driver) before(in run.Input) {
+	switch in := in.(type) {
+	case run.ModelDone:
+		d.reply = &reply{entry: d.state.Model.Entry, msg: in.Message}
+	case run.ModelFailed:
+		d.scratches = nil // an abandoned call may still use them
+		// What was published of the failed reply is void; model_retry or the
+		// terminal event tells readers so.
+		if in.Partial == nil {
+			d.stream.dropLive()
+		} else {
+			d.reply = &reply{entry: d.state.Model.Entry, msg: in.Partial}
+		}
+	}
+}

@@ -60,6 +60,8 @@ func (n *node) take(x note) {
 		if d != nil && s != nil {
 			n.passOn(ref, s)
 		}
+	case noteAsk, noteStop, noteResult, noteNews:
+		n.takePool(x)
 	case noteHome:
 		if d == nil && s != nil && s.followed() {
 			n.hub.send(note{Kind: noteWatch, Tenant: ref.Tenant, Run: ref.ID})
@@ -77,6 +79,8 @@ func ring(c chan struct{}) {
 // missed makes good what the bus lost: everything is looked at.
 func (n *node) missed() {
 	n.kick()
+	ring(n.pool.kicks)
+	n.wakeWaited()
 	n.mu.Lock()
 	for _, a := range n.replies {
 		ring(a.ring)

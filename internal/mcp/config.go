@@ -90,6 +90,10 @@ type ServerConfig struct {
 	// Capabilities are groups that the server's tools belong to, such as shell,
 	// code, memory. They have no effect yet.
 	Capabilities []string `yaml:"capabilities"`
+	// Pool names the nodes that call this server's tools, where several share the
+	// runs: those that serve tool.NAME. Every node that drives runs connects, too, to
+	// know the tools. Empty: nodes that serve tool.
+	Pool string `yaml:"pool" format:"pool" example:"gpu"`
 	// Tools changes settings of single tools, by the name the server gives them.
 	Tools map[string]ToolConfig `yaml:"tools"`
 }
@@ -134,6 +138,8 @@ type ToolConfig struct {
 	Description string `yaml:"description"`
 	// Redaction is added to the server's.
 	Redaction []string `yaml:"redaction"`
+	// Pool replaces the server's.
+	Pool string `yaml:"pool" format:"pool" example:"gpu"`
 }
 
 // String describes the server without what may be secret.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -57,6 +58,9 @@ func (s *server) spec(t *sdk.Tool) tool.Spec {
 	}
 	if spec.Label == "" {
 		spec.Label = hints.Title
+	}
+	if pool := cmp.Or(own.Pool, s.cfg.Pool); pool != "" {
+		spec.Pool = "tool." + pool
 	}
 	if own.Description != "" {
 		spec.Description = own.Description

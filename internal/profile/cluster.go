@@ -12,6 +12,12 @@ type Cluster struct {
 	DrainTimeout Duration `json:"drain_timeout" default:"30s" min:"1s" max:"1h"`
 	// Who decides which node drives a run: `store`, where every worker takes what there is, or Temporal as `temporal://HOST:PORT/NAMESPACE`. The flag `--engine` comes first. All nodes of a store must say the same.
 	Engine string `json:"engine" default:"store" example:"temporal://temporal.example.com:7233/agents"`
+	// What this node does, if not everything: `run` (it drives runs), `model` and `tool` (it makes calls that name no pool), `model.NAME` and `tool.NAME` (calls of models and tools with `pool: NAME`). A node makes such calls for all runs, and has others make what it does not serve. The flag `--pools` comes first.
+	Pools []string `json:"pools,omitempty" format:"pools" example:"[run, model, tool]"`
+	// Calls of one pool that this node makes for the runs of other nodes at the same time.
+	MaxPoolCalls int `json:"max_pool_calls" default:"16" min:"1" max:"10000"`
+	// How long a call waits for a node of its pool before it fails; a model's then goes to the next model. The time of the call itself begins when a node takes it.
+	PoolWait Duration `json:"pool_wait" default:"10m" min:"1s" max:"24h"`
 	// How Temporal is used.
 	Temporal Temporal `json:"temporal,omitzero"`
 }

@@ -23,7 +23,7 @@ import (
 //	default   what it is when it is not
 //	enum      the values it may have, by commas
 //	min, max  the numbers it must lie between
-//	format    url, env, regex, addr or origin
+//	format    url, env, regex, addr, origin, pool or pools
 //	example   for documentation
 type field struct {
 	name  string
@@ -208,6 +208,14 @@ func (d *decoder) format(pos place, path, s string, tag reflect.StructTag) {
 		if s != "" && !envName(s) {
 			// It may be the key itself: it is not shown.
 			d.fail(pos, path, "is not the name of an environment variable", "write the variable's name, not the key itself")
+		}
+	case "pool":
+		if s != "" && !poolRE.MatchString(s) {
+			d.fail(pos, path, "is not the name of a pool", "use 1 to 32 small letters, digits, _ or -, without model. or tool. ahead of it")
+		}
+	case "pools":
+		if !servedPool(s) {
+			d.fail(pos, path, "is not a pool that a node can serve", poolHint)
 		}
 	case "regex":
 		if _, err := regexp.Compile(s); err != nil {

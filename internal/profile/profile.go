@@ -80,6 +80,8 @@ type Model struct {
 	MaxTokensField string `json:"max_tokens_field,omitempty" default:"auto" enum:"auto,max_tokens,max_completion_tokens"`
 	// Calls of this provider at its address that run at the same time; further ones wait. Shared by all profiles that say the same. 0: no limit.
 	ConcurrencyLimit int `json:"concurrency_limit,omitempty" min:"0" example:"16"`
+	// Where several nodes share the runs: its calls are made at nodes that serve the pool `model.NAME` of this name, with that pool's network and keys. Empty: at those that serve `model`.
+	Pool string `json:"pool,omitempty" format:"pool" example:"big"`
 	// What its tokens cost, where agentd does not know or the price is another. Not set: the known price. All profiles that name the model share it.
 	Price *Price `json:"price,omitempty" example:"{input: 0.15, output: 0.60}"`
 }

@@ -73,13 +73,14 @@ func (s *State) asks(interrupt string) (c Call, ok bool) {
 	return c, false
 }
 
-// crash loses everything but the stored state, and resumes.
-func (c *checker) crash(now int64) (Transition, error) {
+// crash loses everything but the stored state and the calls that are elsewhere, and
+// resumes.
+func (c *checker) crash(now int64, elsewhere ...string) (Transition, error) {
 	c.t.Helper()
 	s, err := Decode(c.s.Encode())
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.s = s
-	return c.step(Resumed{At{now}})
+	return c.step(Resumed{At: At{now}, Elsewhere: elsewhere})
 }

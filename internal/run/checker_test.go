@@ -288,6 +288,16 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 		}
 	case CancelRequested:
 		c.rollsBack = c.rollsBack || in.Rollback
+	case InDoubt:
+		if e, tool := c.open["call "+in.CallID].(CallTool); !tool || e.Effect != "once" {
+			c.fail(25, "call %s was taken for lost, which is no once call that runs", in.CallID)
+		}
+		c.close("call "+in.CallID, in)
+		if i := tr.State.callIndex(in.CallID); i >= 0 && tr.State.Phase == PhaseTools {
+			if phase := tr.State.Calls[i].Phase; phase != CallAsked && phase != CallDone {
+				c.fail(25, "call %s is lost and %s", in.CallID, phase)
+			}
+		}
 	case Aborted:
 		clear(c.open) // nobody waits for them
 		clear(c.below)
@@ -297,6 +307,11 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 		for what := range c.open {
 			if _, child := c.open[what].(SpawnChild); before.Status == Paused && !child {
 				c.fail(14, "the run was paused and %s is open", what)
+			}
+		}
+		for _, id := range in.Elsewhere {
+			if _, tool := c.open["call "+id].(CallTool); tool {
+				delete(c.started, id) // to wait for it is not to start it
 			}
 		}
 		clear(c.open)

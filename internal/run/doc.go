@@ -60,4 +60,7 @@
 //     model does not answer it, the answer that it had stands.
 //  24. A call gets an earlier result only if an equal call of the turn had it, and no
 //     call that may change something, message or answer came since.
+//  25. A call that was asked of somebody else is waited for after a crash, and started
+//     by nobody: a once call that is lost there is in doubt like one that a crash
+//     interrupted.
 package run

@@ -206,6 +206,17 @@ type Aborted struct {
 // Resumed comes first after the process that drove the run ended.
 type Resumed struct {
 	At
+	// Elsewhere are calls that were asked of somebody else, who may be at them or have
+	// their results: they are waited for again, also a once call, because asking for
+	// one that is asked for starts nothing.
+	Elsewhere []string `json:"elsewhere,omitempty"`
+}
+
+// InDoubt says that whoever had a once call is gone without a word: it may have
+// happened. It is to the call what a crash of the run's own process is.
+type InDoubt struct {
+	At
+	CallID string `json:"call"`
 }
 
 // Kind implements Input.
@@ -249,3 +260,6 @@ func (Aborted) Kind() string { return "Aborted" }
 
 // Kind implements Input.
 func (Resumed) Kind() string { return "Resumed" }
+
+// Kind implements Input.
+func (InDoubt) Kind() string { return "InDoubt" }

@@ -117,7 +117,7 @@ func (p *player) line(line string) {
 		p.now += int64(p.number(w.args[0]))
 		return
 	case "crash":
-		tr, err := p.crash(p.now)
+		tr, err := p.crash(p.now, w.args...)
 		p.record(tr, err)
 		return
 	}
@@ -206,8 +206,10 @@ func (p *player) input(verb string, w words) Input {
 		return CancelRequested{at, w.text, w.flag("rollback")}
 	case "abort":
 		return Aborted{at, "profile_gone", "the profile is gone", ""}
+	case "lost":
+		return InDoubt{at, arg(0)}
 	case "resume":
-		return Resumed{at}
+		return Resumed{At: at, Elsewhere: w.args}
 	}
 	return nil
 }

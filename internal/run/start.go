@@ -44,7 +44,7 @@ func (m *machine) appendQueued(input string) {
 
 // resumed starts again what was open when the process ended. Each effect gets
 // the ids it had.
-func (m *machine) resumed(Resumed) error {
+func (m *machine) resumed(in Resumed) error {
 	s := &m.State
 	if s.Status.Ended() || s.Status == Queued {
 		return m.illegal("there is nothing to resume")
@@ -66,7 +66,7 @@ func (m *machine) resumed(Resumed) error {
 	var uncertain []string
 	switch {
 	case s.Phase == PhaseTools:
-		uncertain = m.resumeCalls()
+		uncertain = m.resumeCalls(in.Elsewhere)
 	case s.stopping():
 		m.end()
 	case s.Phase == PhaseModel:
@@ -92,7 +92,7 @@ const mayHaveHappened = "agentd was restarted while this call ran; it may have h
 
 // resumeCalls goes on with a batch after a crash and returns the once calls of
 // which nobody knows whether they happened (invariant 11).
-func (m *machine) resumeCalls() (uncertain []string) {
+func (m *machine) resumeCalls(elsewhere []string) (uncertain []string) {
 	s := &m.State
 	for i := range s.Calls {
 		c := &s.Calls[i]
@@ -105,14 +105,11 @@ func (m *machine) resumeCalls() (uncertain []string) {
 			m.do(SpawnChild{CallID: c.ID, Child: c.Child, Step: s.Step, Stop: true})
 		case s.stopping():
 			m.fail(i, "Cancelled: "+mayHaveHappened)
-		case c.Kind == kindSpawn, c.Effect != effectOnce && c.Kind == "":
+		case c.Kind == kindSpawn, c.Effect != effectOnce && c.Kind == "", c.Kind == "" && slices.Contains(elsewhere, c.ID):
 			m.callTool(c)
-		case s.Settings.Autonomous:
-			uncertain = append(uncertain, c.ID)
-			m.fail(i, "agentd was restarted while this call ran. It may or may not have happened, and it was not run again. Check before you repeat it.")
 		default:
 			uncertain = append(uncertain, c.ID)
-			m.ask(c, kindUncertain, "agentd was restarted while "+c.Name+" ran. It may have happened. Retry it, skip it, or mark it done?", nil, 0)
+			m.doubt(i)
 		}
 	}
 	for i := range s.Calls {
@@ -123,4 +120,33 @@ func (m *machine) resumeCalls() (uncertain []string) {
 	}
 	m.advance()
 	return uncertain
+}
+
+// doubt settles a once call of which nobody knows whether it happened, or asks.
+func (m *machine) doubt(i int) {
+	c := &m.State.Calls[i]
+	if m.State.Settings.Autonomous {
+		m.fail(i, "agentd was restarted while this call ran. It may or may not have happened, and it was not run again. Check before you repeat it.")
+		return
+	}
+	m.ask(c, kindUncertain, "agentd was restarted while "+c.Name+" ran. It may have happened. Retry it, skip it, or mark it done?", nil, 0)
+}
+
+// inDoubt is what a crash makes of a once call, while the run goes on (invariant 25).
+func (m *machine) inDoubt(in InDoubt) error {
+	s := &m.State
+	i := m.call(in.CallID)
+	if s.Phase != PhaseTools || i < 0 {
+		return m.illegal("there is no call %q", in.CallID)
+	}
+	if c := &s.Calls[i]; c.Phase != CallRunning || c.Kind != "" || c.Effect != effectOnce {
+		return m.illegal("call %q is no once call that runs", in.CallID)
+	}
+	if s.stopping() {
+		m.fail(i, "Cancelled: "+mayHaveHappened)
+	} else {
+		m.doubt(i)
+	}
+	m.advance()
+	return nil
 }

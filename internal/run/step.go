@@ -80,6 +80,8 @@ func Step(s State, in Input) (Transition, error) {
 		err = m.aborted(in)
 	case Resumed:
 		err = m.resumed(in)
+	case InDoubt:
+		err = m.inDoubt(in)
 	default:
 		err = m.illegal("unknown input")
 	}

@@ -212,8 +212,22 @@ func (w *walk) settleOne(what string) {
 			w.try(w.childWaits(id))
 			return
 		}
+		if e, call := w.open[what].(CallTool); call && e.Effect == "once" && w.src.intn(5) == 4 {
+			w.try(InDoubt{w.at(), id})
+			return
+		}
 		w.try(w.toolDone(id))
 	}
+}
+
+// elsewhere are some of the calls under way.
+func (w *walk) elsewhere() (ids []string) {
+	for _, what := range w.openEffects() {
+		if _, id, call := strings.Cut(what, "call "); call && w.src.intn(3) == 2 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // childWaits is news of a child: some of what was open is closed, some is new.
@@ -281,6 +295,7 @@ func (w *walk) anything() {
 		func() Input { return w.late() },
 		func() Input { return w.budget() },
 		func() Input { return Exhausted{At: w.at(), PotUse: PotUse{Limit: "patience"}} },
+		func() Input { return InDoubt{w.at(), call} },
 		func() Input {
 			if w.open["compact"] != nil {
 				return ModelDone{At: w.at(), Message: w.reply()}
@@ -312,9 +327,9 @@ func (w *walk) move() {
 		w.try(FollowedUp{w.at(), w.id("q")})
 	case choice < 28:
 		if w.s.Status.Ended() || w.s.Status == Queued {
-			w.try(Resumed{w.at()})
+			w.try(Resumed{At: w.at()})
 		} else {
-			w.crash(w.now)
+			w.crash(w.now, w.elsewhere()...)
 		}
 	case choice == 28 && w.src.intn(3) == 0:
 		w.try(CancelRequested{At: w.at(), Reason: "enough", Rollback: w.src.intn(2) == 1})
@@ -444,8 +459,8 @@ func TestCrashEverywhere(t *testing.T) {
 			}
 			if w.s.Status != Queued {
 				crashes[string(w.s.Phase)+" "+string(w.s.Status)]++
-				w.crash(w.now)
-				w.crash(w.now) // and again, before anything else happened
+				w.crash(w.now, w.elsewhere()...)
+				w.crash(w.now, w.elsewhere()...) // and again, before anything else happened
 			}
 			w.finish()
 		}

@@ -20,7 +20,9 @@ type Node struct {
 	// Version is the newest form of stored state that it understands.
 	Version int
 	// Worker is whether it drives runs.
-	Worker  bool
+	Worker bool
+	// Pools are those that it makes calls of for others; "*" is all of them.
+	Pools   []string
 	Started int64
 	// Until is when its lease is over.
 	Until int64
@@ -142,4 +144,5 @@ type Cluster interface {
 	Ahead(ctx context.Context, tenant, sessionID string, now int64) (string, error)
 	// Nodes lists the nodes that have a lease, oldest first.
 	Nodes(ctx context.Context, now int64) ([]*Node, error)
+	Effects
 }

@@ -328,6 +328,8 @@ type Tx struct {
 	Mail     []*Mail
 	MailDone []MailOutcome
 	DropMail []MailRef
+	// Effects are applied in their order. What a run has of them goes when it ends.
+	Effects []EffectChange
 }
 
 // Empty reports whether the Tx changes nothing.
@@ -337,5 +339,5 @@ func (t *Tx) Empty() bool {
 		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions)+len(t.NewRules)+len(t.DropRules)+
 		len(t.ExpireArtifacts)+len(t.Quarantine)+len(t.NewProposals)+len(t.Proposals)+len(t.NewKeys)+len(t.Keys)+
 		len(t.Settles)+len(t.Counts)+len(t.Raises)+len(t.Reserves)+
-		len(t.Nodes)+len(t.Claims)+len(t.Holds)+len(t.Mail)+len(t.MailDone)+len(t.DropMail) == 0
+		len(t.Nodes)+len(t.Claims)+len(t.Holds)+len(t.Mail)+len(t.MailDone)+len(t.DropMail)+len(t.Effects) == 0
 }

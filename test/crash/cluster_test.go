@@ -47,7 +47,7 @@ func (n *node) start() {
 		defer close(read)
 		for sc := bufio.NewScanner(stderr); sc.Scan(); {
 			line := sc.Text()
-			if strings.Contains(line, " listens on ") || strings.Contains(line, " drives runs of ") {
+			if strings.Contains(line, " listens on ") || strings.Contains(line, " runs of ") && strings.Contains(line, "healthz") {
 				up <- true
 			}
 			// A node that was stopped past its lease says so.

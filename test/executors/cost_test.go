@@ -11,18 +11,18 @@ import (
 
 // TestWhatExecutorsCost measures, in one run, what executors cost beside the work
 // itself: runs that only answer, and runs of 100 steps, each a model call and a tool
-// call that take no time. The store is in memory for all, so that what differs is the
+// call that take no time ("pools": both are made at other nodes). The store is in memory for all, so that what differs is the
 // executor. It logs its figures (-v); that every run ends is what it checks.
 func TestWhatExecutorsCost(t *testing.T) {
 	s := serverOn(t, "")
-	open := map[string]enginetest.Open{"alone": enginetest.Alone, "store": enginetest.Shared,
+	open := map[string]enginetest.Open{"alone": enginetest.Alone, "store": enginetest.Shared, "pools": enginetest.Pooled,
 		"temporal": func(t *testing.T, cfg engine.Config) []*engine.Engine {
 			c := newCluster(t, s)
 			c.opts.Sweep, c.opts.Heartbeat, c.opts.Throttle = 0, 0, 0 // as it is by default
 			return []*engine.Engine{c.node(cfg, "api", false).Engine, c.node(cfg, "one", true).Engine}
 		}}
 	const many, steps = 20, 100
-	for _, kind := range []string{"alone", "store", "temporal"} {
+	for _, kind := range []string{"alone", "store", "pools", "temporal"} {
 		t.Run(kind, func(t *testing.T) {
 			w := enginetest.New(t, open[kind], func(w *enginetest.World) enginetest.Agents {
 				var names []string

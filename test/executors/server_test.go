@@ -205,6 +205,8 @@ type node struct {
 
 // cluster makes nodes on one store that drive runs as a Temporal server says.
 type cluster struct {
+	// pools is what its nodes do; nil is everything.
+	pools  []string
 	t      *testing.T
 	s      *server
 	prefix string
@@ -230,7 +232,7 @@ func (c *cluster) node(cfg engine.Config, name string, worker bool) *node {
 		c.t.Fatal(err)
 	}
 	cfg.Log = o.Log
-	cfg.Cluster = &engine.Cluster{Name: name, Worker: worker, Bus: c.bus, Executor: n.x, Lease: 2 * time.Second, Poll: 200 * time.Millisecond, DrainTimeout: 8 * time.Second}
+	cfg.Cluster = &engine.Cluster{Name: name, Worker: worker, Bus: c.bus, Executor: n.x, Pools: c.pools, Lease: 2 * time.Second, Poll: 200 * time.Millisecond, DrainTimeout: 8 * time.Second}
 	n.Engine = enginetest.Start(c.t, cfg)
 	c.t.Cleanup(func() { n.x.Close() })
 	if c.before != nil {

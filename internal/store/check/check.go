@@ -110,7 +110,7 @@ func (k *checker) get(sql string, to []*int64, args ...any) error {
 }
 
 func (k *checker) all() error {
-	for _, check := range []func() error{k.sizes, k.orphans, k.sessions, k.entries, k.runs, k.interrupts, k.artifacts, k.usage, k.budgets} {
+	for _, check := range []func() error{k.sizes, k.orphans, k.sessions, k.entries, k.runs, k.interrupts, k.artifacts, k.usage, k.budgets, k.effects} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -133,6 +133,7 @@ func (k *checker) orphans() error {
 		{"inputs", "run NOT IN (SELECT key FROM runs)", "queued messages without their run"},
 		{"journal", "run NOT IN (SELECT key FROM runs)", "events and trace without their run"},
 		{"interrupts", "run NOT IN (SELECT key FROM runs)", "interrupts without their run"},
+		{"effects", "run NOT IN (SELECT key FROM runs)", "calls for pools without their run"},
 		{"artifacts", "session NOT IN (SELECT key FROM sessions)", "facts of artifacts without their session"},
 		{"quarantine", "session NOT IN (SELECT key FROM sessions)", "notes of what requests leave out, without their session"},
 		{"blob_uses", "session NOT IN (SELECT key FROM sessions) OR blob NOT IN (SELECT key FROM blobs)", "uses of artifacts without session or artifact"},

@@ -100,7 +100,23 @@ func Check(tx *store.Tx) error {
 			return Invalid("the id of blob %q is not the SHA-256 of its data", x.ID)
 		}
 	}
+	for i := range tx.Effects {
+		switch x := &tx.Effects[i]; {
+		case x.Op < store.AskEffect || x.Op > store.FreeEffect:
+			return Invalid("there is no operation %d on calls", x.Op)
+		case x.Op == store.AskEffect && (x.ID == "" || x.Kind == "" || x.Pool == "" || x.Class == ""):
+			return Invalid("call %q of run %q lacks an id, a kind, a pool or a class", x.ID, x.RunID)
+		}
+	}
 	return checkKeys(tx)
+}
+
+// Words is a list as it is stored between spaces; nil if it is empty.
+func Words(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Fields(s)
 }
 
 func checkKeys(tx *store.Tx) error {

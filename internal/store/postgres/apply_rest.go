@@ -83,6 +83,7 @@ func (s *Store) dropSession(b *batch, c *change, id string) {
 		"DELETE FROM proposals WHERE run IN " + runs,
 		"DELETE FROM mail WHERE run IN " + runs,
 		"DELETE FROM claims WHERE run IN " + runs,
+		"DELETE FROM effects WHERE run IN " + runs,
 		"DELETE FROM session_rules WHERE session = " + session,
 		"DELETE FROM holds WHERE run IN " + runs,
 		"DELETE FROM pots WHERE " + ownPots,

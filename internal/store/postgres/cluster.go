@@ -49,6 +49,7 @@ func (s *Store) cluster(b *batch, c *change) {
 	for _, m := range tx.DropMail {
 		b.add(`DELETE FROM mail WHERE run = `+runKey+` AND id = $3`, c.tenant, m.RunID, m.ID)
 	}
+	s.effects(b, c)
 }
 
 func (s *Store) node(b *batch, n *store.NodeChange) {
@@ -56,8 +57,8 @@ func (s *Store) node(b *batch, n *store.NodeChange) {
 	case n.Leave:
 		b.add("DELETE FROM nodes WHERE id = $1", n.ID)
 	case n.Join:
-		b.addUnique(taken("node %s exists", n.ID), `INSERT INTO nodes (id, name, version, worker, started, until) VALUES ($1, $2, $3, $4, $5, `+serverNow+` + $6)`,
-			n.ID, raw(n.Name), n.Version, number(n.Worker), n.Started, n.For)
+		b.addUnique(taken("node %s exists", n.ID), `INSERT INTO nodes (id, name, version, worker, pools, started, until) VALUES ($1, $2, $3, $4, $7, $5, `+serverNow+` + $6)`,
+			n.ID, raw(n.Name), n.Version, number(n.Worker), n.Started, n.For, strings.Join(n.Pools, " "))
 	default:
 		b.add(`WITH u AS (UPDATE nodes SET until = `+serverNow+` + $2 WHERE id = $1 AND until > `+serverNow+` RETURNING 1)
 			SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM u) THEN agentd_refuse('AG410', 'node ' || $1) END`, n.ID, n.For)
@@ -69,6 +70,7 @@ func (s *Store) node(b *batch, n *store.NodeChange) {
 	b.add("DELETE FROM nodes WHERE until < $1", n.Sweep)
 	b.add("DELETE FROM mail WHERE applied = 0 AND run IN (SELECT m.run FROM mail m LEFT JOIN runs r ON r.key = m.run WHERE m.applied = 0 AND (r.key IS NULL OR r.status IN ('completed', 'failed', 'cancelled')))")
 	b.add("DELETE FROM node_holds WHERE node NOT IN (SELECT id FROM nodes)")
+	b.add("DELETE FROM effects WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.key = effects.run AND r.status" + unfinished + ")")
 }
 
 // leased refuses what a node may not do that has no lease.
@@ -287,7 +289,7 @@ func (s *Store) Ahead(ctx context.Context, tenant, sessionID string, _ int64) (i
 func (s *Store) Nodes(ctx context.Context, _ int64) ([]*store.Node, error) {
 	// What the server has left of each lease, by the clock of who asks.
 	now := time.Now().UnixMilli()
-	return list(ctx, s, `SELECT id, name, version, worker, started, until - `+serverNow+` FROM nodes WHERE until > `+serverNow+` ORDER BY key`, func(r row) *store.Node {
-		return &store.Node{ID: r.Text(0), Name: r.Text(1), Version: int(r.Int(2)), Worker: r.Int(3) != 0, Started: r.Int(4), Until: now + r.Int(5)}
+	return list(ctx, s, `SELECT id, name, version, worker, started, until - `+serverNow+`, pools FROM nodes WHERE until > `+serverNow+` ORDER BY key`, func(r row) *store.Node {
+		return &store.Node{ID: r.Text(0), Name: r.Text(1), Version: int(r.Int(2)), Worker: r.Int(3) != 0, Started: r.Int(4), Until: now + r.Int(5), Pools: form.Words(r.Text(6))}
 	})
 }

@@ -69,6 +69,7 @@ func (a *applier) dropSession(t int64, id string) error {
 		"DELETE FROM proposals WHERE run IN (SELECT key FROM runs WHERE session = ?)",
 		"DELETE FROM mail WHERE run IN (SELECT key FROM runs WHERE session = ?)",
 		"DELETE FROM claims WHERE run IN (SELECT key FROM runs WHERE session = ?)",
+		"DELETE FROM effects WHERE run IN (SELECT key FROM runs WHERE session = ?)",
 		"DELETE FROM session_rules WHERE session = ?",
 		"DELETE FROM holds WHERE run IN (SELECT key FROM runs WHERE session = ?)",
 		`DELETE FROM pots WHERE kind = 'run' AND (tenant, id) IN (SELECT tenant, id FROM runs WHERE session = ?)`,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agentd/internal/store"
+	"agentd/internal/store/form"
 )
 
 var _ store.Cluster = (*Store)(nil)
@@ -69,7 +70,7 @@ func (a *applier) cluster(t int64, tx *store.Tx) error {
 			return err
 		}
 	}
-	return nil
+	return a.effects(t, tx)
 }
 
 func (a *applier) node(n *store.NodeChange) error {
@@ -82,8 +83,8 @@ func (a *applier) node(n *store.NodeChange) error {
 			return err
 		}
 	case n.Join:
-		_, _, err := a.c.exec("INSERT INTO nodes (id, name, version, worker, started, until) VALUES (?, ?, ?, ?, ?, ?)",
-			n.ID, text(n.Name), n.Version, n.Worker, n.Started, n.Now+n.For)
+		_, _, err := a.c.exec("INSERT INTO nodes (id, name, version, worker, pools, started, until) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			n.ID, text(n.Name), n.Version, n.Worker, strings.Join(n.Pools, " "), n.Started, n.Now+n.For)
 		if primary(err) == codeConstraint {
 			return refuse(store.ErrConflict, "node %s exists", n.ID)
 		}
@@ -113,6 +114,7 @@ func (a *applier) node(n *store.NodeChange) error {
 	for _, sql := range []string{
 		"DELETE FROM mail WHERE applied = 0 AND run NOT IN (SELECT key FROM runs WHERE status" + unfinished + ")",
 		"DELETE FROM node_holds WHERE node NOT IN (SELECT id FROM nodes)",
+		"DELETE FROM effects WHERE run NOT IN (SELECT key FROM runs WHERE status" + unfinished + ")",
 	} {
 		if _, _, err := a.c.exec(sql); err != nil {
 			return err
@@ -356,8 +358,8 @@ func (s *Store) Ahead(ctx context.Context, tenant, sessionID string, now int64) 
 func (s *Store) Nodes(ctx context.Context, now int64) ([]*store.Node, error) {
 	var out []*store.Node
 	err := s.read(ctx, func(c *conn) error {
-		return c.query(ctx, "SELECT id, name, version, worker, started, until FROM nodes WHERE until > ? ORDER BY key", func(r row) error {
-			out = append(out, &store.Node{ID: r.text(0), Name: r.text(1), Version: int(r.int(2)), Worker: r.int(3) != 0, Started: r.int(4), Until: r.int(5)})
+		return c.query(ctx, "SELECT id, name, version, worker, started, until, pools FROM nodes WHERE until > ? ORDER BY key", func(r row) error {
+			out = append(out, &store.Node{ID: r.text(0), Name: r.text(1), Version: int(r.int(2)), Worker: r.int(3) != 0, Started: r.int(4), Until: r.int(5), Pools: form.Words(r.text(6))})
 			return nil
 		}, now)
 	})

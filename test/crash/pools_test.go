@@ -1,0 +1,124 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"agentd/client"
+	"agentd/internal/store/postgres/pgtest"
+	"agentd/message"
+)
+
+// TestPoolsOnPostgres is TestNodesOnPostgres for processes that do a part each: an API,
+// two that drive runs and make no calls, and two of each pool, of the tools and of the
+// models. At random moments one of any kind is killed, stopped past its lease, or told
+// to stop. The promises are the same.
+func TestPoolsOnPostgres(t *testing.T) {
+	rounds, seed := number(t, "AGENTD_POOL_ROUNDS", 16), number(t, "AGENTD_SEED", int(time.Now().UnixNano()%1e9))
+	t.Logf("%d rounds, AGENTD_SEED=%d", rounds, seed)
+	rng := rand.New(rand.NewPCG(uint64(seed), 7))
+	c := pgtest.Start(t)
+	w := newWorld(t)
+	w.place = []string{"--store", c.NewURL()}
+	w.write("configs/agentd.yaml", "cluster: {lease: 2s, poll_interval: 500ms, drain_timeout: 20s, pools: [run]}\n")
+	servers := filepath.Join(w.dir, "configs/mcp/servers.yaml")
+	b, err := os.ReadFile(servers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write("configs/mcp/servers.yaml", strings.Replace(string(b), "    effects:", "    pool: gpu\n    effects:", 1))
+	api := &node{w: w, args: []string{"serve", "--no-worker", "--addr", w.addr}}
+	kinds := [][]*node{{api}}
+	for _, args := range [][]string{{"worker"}, {"worker", "--pools", "tool.gpu"}, {"worker", "--pools", "model"}} {
+		kinds = append(kinds, []*node{{w: w, args: args}, {w: w, args: args}})
+	}
+	var all []*node
+	for _, k := range kinds {
+		all = append(all, k...)
+	}
+	t.Cleanup(func() {
+		for _, n := range all {
+			if n.cmd != nil {
+				n.stopped = false
+				_ = n.cmd.Process.Kill()
+				n.end()
+			}
+		}
+	})
+	for _, n := range all {
+		n.start()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rounds)*10*time.Second+3*time.Minute)
+	defer cancel()
+	var person sync.WaitGroup
+	personCtx, stopPerson := context.WithCancel(ctx)
+	person.Go(func() { w.person(personCtx, rand.New(rand.NewPCG(uint64(seed), 8))) })
+	var runs []*watched
+	for round := range rounds {
+		for i := range 3 {
+			mode := []string{"interactive", "autonomous"}[(round+i)%2]
+			r, err := w.client.Start(ctx, client.StartRequest{Profile: "crash", Mode: mode, Input: []message.Block{message.Text("go")},
+				IdempotencyKey: fmt.Sprintf("run-%d-%d", round, i)})
+			if err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			v := &watched{run: r, done: make(chan struct{})}
+			runs = append(runs, v)
+			go w.watch(ctx, v)
+		}
+		<-time.After(time.Duration(rng.IntN(300)) * time.Millisecond)
+		kind := kinds[1+round%3]
+		n := kind[rng.IntN(2)]
+		switch round % 8 {
+		case 0, 1, 2, 6:
+			n.signal(syscall.SIGKILL)
+			n.end()
+			n.start()
+		case 3: // an owner and a home together
+			home := kinds[1][rng.IntN(2)]
+			owner := kinds[2][rng.IntN(2)]
+			home.signal(syscall.SIGKILL)
+			owner.signal(syscall.SIGKILL)
+			for _, n := range []*node{home, owner} {
+				n.end()
+				n.start()
+			}
+		case 4:
+			n.signal(syscall.SIGSTOP)
+			<-time.After(3 * time.Second)
+			n.signal(syscall.SIGCONT)
+		case 5:
+			n.stopped = true
+			n.signal(syscall.SIGTERM)
+			n.end()
+			n.start()
+		case 7:
+			api.signal(syscall.SIGKILL)
+			api.end()
+			api.start()
+		}
+	}
+	for _, v := range runs {
+		<-v.done
+	}
+	stopPerson()
+	person.Wait()
+	w.check(ctx, runs)
+	for _, n := range all {
+		n.stopped = true
+		n.signal(syscall.SIGTERM)
+		n.end()
+	}
+	if out, err := exec.Command(w.binary, append([]string{"doctor", "--json"}, w.place...)...).CombinedOutput(); err != nil || !strings.Contains(string(out), `"findings":[]`) {
+		t.Errorf("the doctor: %v\n%s", err, out)
+	}
+}
