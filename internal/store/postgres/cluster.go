@@ -148,13 +148,16 @@ func claimableOf(r row) claimable {
 
 // Claim implements store.Cluster. What there is to do is read first, which is all that
 // an idle node does; then the rows are locked, passing over those that another node is
-// just claiming, and taken if their epochs are still those that were read.
+// just claiming, and taken if their epochs are still those that were read. A node without
+// a place looks past all that need one: behind them may be the child runs that its own
+// runs wait for.
 func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claimed, error) {
 	sql, args := claimColumns+`(SELECT key, max(urgent) AS urgent, min(rank) AS rank FROM (`+due+`
 			UNION ALL SELECT key, 0, CASE status WHEN 'running' THEN 3 ELSE 4 END FROM runs WHERE status IN ('queued', 'running')) y (key, urgent, rank) GROUP BY key)`+
 		claimTables+`WHERE `+claimFree+` AND (x.urgent = 1 OR r.status = 'running'
 			OR NOT EXISTS (SELECT 1 FROM runs o WHERE o.session = r.session AND o.key < r.key AND o.status`+unfinished+`))
-		ORDER BY x.rank, r.key LIMIT $2`, []any{q.Version, q.Limit + q.Roots}
+			AND (x.urgent = 1 OR $3 OR r.parent_id IS NOT NULL)
+		ORDER BY x.rank, r.key LIMIT $2`, []any{q.Version, q.Limit + q.Roots, q.Roots > 0}
 	if q.Only != nil {
 		sql, args = claimColumns+`(SELECT r.key, (EXISTS (SELECT 1 FROM (`+due+`) d (key, urgent, rank) WHERE d.key = r.key))::int AS urgent FROM runs r
 			WHERE r.tenant = (SELECT key FROM tenants WHERE id = $2) AND (r.id = $3 OR $4 AND r.root_id = $3))`+claimTables+`WHERE `+claimFree+` ORDER BY r.key`, []any{q.Version, q.Only.Tenant, q.Only.ID, q.Below}

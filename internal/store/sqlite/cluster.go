@@ -219,7 +219,8 @@ const (
 )
 
 // Claim implements store.Cluster: candidates are read, and each is taken by a commit
-// that is refused if somebody was faster.
+// that is refused if somebody was faster. Without a place, runs that need one are not
+// read: they must not hide the others.
 func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claimed, error) {
 	type candidate struct {
 		store.Claimed
@@ -243,10 +244,10 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claime
 		for _, where := range []string{
 			"r.key IN (SELECT run FROM mail WHERE applied = 0) AND",
 			"r.key IN (SELECT run FROM interrupts WHERE status = 'open' AND expires > 0 AND expires <= ?1) AND",
-			"r.status = 'running' AND",
-			`r.status = 'queued' AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.session = r.session AND o.key < r.key AND o.status` + unfinished + `) AND`,
+			"r.status = 'running' AND (?4 OR r.parent_id IS NOT NULL) AND",
+			`r.status = 'queued' AND (?4 OR r.parent_id IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.session = r.session AND o.key < r.key AND o.status` + unfinished + `) AND`,
 		} {
-			if err := c.query(ctx, claimColumns+"WHERE "+where+claimFree+"ORDER BY r.key LIMIT ?3", add, q.Now, q.Version, q.Limit+q.Roots); err != nil {
+			if err := c.query(ctx, claimColumns+"WHERE "+where+claimFree+"ORDER BY r.key LIMIT ?3", add, q.Now, q.Version, q.Limit+q.Roots, q.Roots > 0); err != nil {
 				return err
 			}
 		}
