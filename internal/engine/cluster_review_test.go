@@ -1,12 +1,18 @@
 package engine
 
 import (
+	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"agentd/fault"
+	"agentd/internal/run"
 	"agentd/internal/store"
+	"agentd/message"
+	"agentd/model"
 )
 
 // The sign that a child has news is gone only when what the parent made of it is
@@ -82,3 +88,96 @@ func TestASignIsTakenByTheHomeAlone(t *testing.T) {
 		}
 	})
 }
+
+// skewed is a store whose clock is ahead of everybody's.
+type skewed struct {
+	store.Store
+	store.Cluster
+	ahead int64
+}
+
+func (s *skewed) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claimed, error) {
+	q.Now += s.ahead
+	return s.Cluster.Claim(ctx, q)
+}
+
+// An interrupt that has expired by the store's clock expires, also at a node whose own
+// clock is behind: otherwise it would be claimed for nothing again and again.
+func TestAnInterruptExpiresByTheClockOfTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t, oneCall(AskUserQuestion, `{"question":"Why?"}`))
+		a := n.agents["test"]
+		a.AskUser, a.Settings.Interrupts = true, run.Expiry{AfterMS: (10 * time.Hour).Milliseconds()}
+		n.store = &skewed{n.store, n.store.(store.Cluster), (3 * time.Hour).Milliseconds()}
+		w := n.node("a", true, func(c *Config) { c.Cluster.Lease, c.Cluster.Poll = 100*time.Hour, 10*time.Second })
+		r := n.paused(n.started(w, StartRequest{}), 1)
+		began := time.Now()
+		pass(7*time.Hour - time.Minute)
+		r = n.ended(w, r.ID, "completed")
+		if d := time.Since(began); d < 7*time.Hour-time.Minute || d > 7*time.Hour+time.Minute {
+			t.Errorf("it took %v", d)
+		}
+		if row, err := n.store.Run(t.Context(), "default", r.ID); err != nil || row.Epoch > 5 {
+			t.Errorf("%+v, %v", row, err)
+		}
+	})
+}
+
+// A run that is about to be given back, and that has mail, is not parked: who asks for it
+// to be driven would not be told again.
+func TestADriveFindsWhatCameAsTheLastOneLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t, func(_ context.Context, step int, req *model.Request) (*message.Message, error) {
+			if step == 0 {
+				return say("", call("q", AskUserQuestion, `{"question":"Why?"}`))
+			}
+			return say("Done.")
+		})
+		n.agents["test"].AskUser = true
+		s := n.picky()
+		x := &idle{}
+		worker := n.node("worker", false, func(c *Config) { c.Cluster.Executor = x })
+		other := n.node("other", false, func(c *Config) { c.Cluster.Executor = x })
+		r := n.started(other, StartRequest{})
+		leaving, goOn := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		s.set(func(tx *store.Tx) bool {
+			if len(tx.Claims) > 0 && tx.Claims[0].Node == "" {
+				once.Do(func() { close(leaving); <-goOn })
+			}
+			return false
+		})
+		first := make(chan Parked, 1)
+		go func() {
+			p, err := worker.Drive(t.Context(), ref(r.ID))
+			if err != nil {
+				t.Error(err)
+			}
+			first <- p
+		}()
+		<-leaving
+		answered := make(chan error, 1)
+		go func() {
+			_, err := other.Answer(t.Context(), AnswerRequest{Run: r.ID, Answer: text("because")})
+			answered <- err
+		}()
+		synctest.Wait()
+		if p, err := other.Drive(t.Context(), ref(r.ID)); fault.KindOf(err) != fault.Conflict {
+			t.Errorf("another drive: %+v, %v", p, err)
+		}
+		close(goOn)
+		if p := <-first; p.Status != run.Completed {
+			t.Errorf("the first drive: %+v", p)
+		}
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// idle is an executor that does nothing by itself.
+type idle struct{}
+
+func (idle) Submit(context.Context, Ref) error { return nil }
+func (idle) Wake(context.Context, Ref) error   { return nil }
+func (idle) Cancel(context.Context, Ref) error { return nil }

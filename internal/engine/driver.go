@@ -311,11 +311,11 @@ func (d *driver) leave() {
 		delete(d.e.drivers, d.ref)
 	}
 	d.e.mu.Unlock()
+	if d.claim != nil {
+		d.e.node.left(d) // who waits for this driver finds the run given back
+	}
 	close(d.gone)
 	d.stop()
-	if d.claim != nil {
-		d.e.node.left(d)
-	}
 	for _, it := range rest {
 		if it.done != nil {
 			it.done <- fault.New(fault.Unavailable, "the run is being handed over: try again")

@@ -78,6 +78,9 @@ type Claimed struct {
 	Turn bool
 	// Mail is whether there is some that nobody has applied.
 	Mail bool
+	// Now is what the clock showed that the store goes by, in Unix milliseconds; 0 if it
+	// has none of its own.
+	Now int64
 }
 
 // Mail is something that somebody wants of a run, on its way to the node that drives

@@ -232,6 +232,7 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claime
 		add := func(r row) error {
 			x := candidate{Claimed: claimedOf(r)}
 			x.urgent = x.Mail || r.int(8) != 0
+			x.Now = q.Now
 			if !seen[x.RunRef] && (x.urgent || x.Turn && x.Status != "paused_checkpoint") {
 				seen[x.RunRef] = true
 				found = append(found, x)
