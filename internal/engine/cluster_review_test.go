@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
+	"agentd/tool"
 )
 
 // The sign that a child has news is gone only when what the parent made of it is
@@ -181,3 +183,52 @@ type idle struct{}
 func (idle) Submit(context.Context, Ref) error { return nil }
 func (idle) Wake(context.Context, Ref) error   { return nil }
 func (idle) Cancel(context.Context, Ref) error { return nil }
+
+// slowClaims is a store whose answers to claims are held up.
+type slowClaims struct {
+	store.Store
+	store.Cluster
+	hold    atomic.Bool
+	claimed chan struct{}
+	goOn    chan struct{}
+}
+
+func (s *slowClaims) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claimed, error) {
+	got, err := s.Cluster.Claim(ctx, q)
+	if len(got) > 0 && s.hold.CompareAndSwap(true, false) {
+		close(s.claimed)
+		<-s.goOn
+	}
+	return got, err
+}
+
+// What was claimed just as the node was told to stop is given back and not begun: nobody
+// would wait for it any more.
+func TestDrainMeetsAClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := &counter{}
+		n := newNodes(t, oneCall("act", `{}`), toolFunc{tool.Spec{Name: "act"}, func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			calls.add(c.Key)
+			pass(time.Second)
+			return tool.TextResult("done"), ctx.Err()
+		}})
+		s := &slowClaims{Store: n.store, Cluster: n.store.(store.Cluster), claimed: make(chan struct{}), goOn: make(chan struct{})}
+		api := n.node("api", false)
+		a := n.node("a", true, func(c *Config) { c.Store = s })
+		s.hold.Store(true)
+		r := n.started(api, StartRequest{Mode: Autonomous})
+		<-s.claimed
+		if err := a.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		close(s.goOn)
+		pass(500 * time.Millisecond) // a server answers its last requests
+		synctest.Wait()
+		a.Close()
+		b := n.node("b", true)
+		r = n.ended(b, r.ID, "completed")
+		if k := kinds(got2(b, r.ID, t)); strings.Contains(k, "run_resumed") || len(calls.n) != 1 {
+			t.Errorf("calls %v, events %s", calls.n, k)
+		}
+	})
+}

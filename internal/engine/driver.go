@@ -109,7 +109,7 @@ func (e *Engine) driveFresh(ref Ref, f *fresh) *driver { return e.driveAs(ref, f
 func (e *Engine) driveAs(ref Ref, f *fresh, c *claim) *driver {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if d := e.drivers[ref]; d != nil || e.closed || e.node != nil && c == nil {
+	if d := e.drivers[ref]; d != nil || e.closed || e.node != nil && (c == nil || e.node.isDraining()) {
 		return d
 	}
 	ctx, stop := context.WithCancel(e.ctx)

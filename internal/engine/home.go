@@ -196,10 +196,16 @@ func (e *Engine) driveClaimed(c store.Claimed, f *fresh) *driver {
 	ref := Ref{c.Tenant, c.ID}
 	for {
 		d := e.driveAs(ref, f, &claim{epoch: c.Epoch, turn: c.Turn, now: c.Now, root: c.Root})
-		if d == nil || d.claim != nil && d.claim.epoch == c.Epoch {
-			if d != nil {
-				e.node.hub.send(note{Kind: noteHome, Tenant: ref.Tenant, Run: ref.ID})
-			}
+		switch {
+		case d == nil && e.node.isDraining() && e.ctx.Err() == nil:
+			// It was claimed as the node was told to stop.
+			e.node.giveBack(ref, c.Epoch, 0)
+			e.node.hub.send(note{Kind: noteWork})
+			return nil
+		case d == nil:
+			return nil
+		case d.claim != nil && d.claim.epoch == c.Epoch:
+			e.node.hub.send(note{Kind: noteHome, Tenant: ref.Tenant, Run: ref.ID})
 			return d
 		}
 		// The one before it lost the run, and is about to find out.
