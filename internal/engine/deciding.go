@@ -43,7 +43,9 @@ func (d *deciding) assert(tx *store.Tx) {
 }
 
 // lasts is whether another node can not have that right yet.
-func (d *deciding) lasts() bool { return d == nil || d.leased.Err() == nil && d.n.lease() == d.hold.Node }
+func (d *deciding) lasts() bool {
+	return d == nil || d.leased.Err() == nil && d.n.lease() == d.hold.Node
+}
 
 // context ends with the right, or with the engine.
 func (d *deciding) context(engine context.Context) context.Context {

@@ -55,8 +55,8 @@ type node struct {
 	mu sync.Mutex
 	// id is that of the lease, "" while there is none; until is when what this node
 	// does must have stopped, lapsed is closed when that comes.
-	id       string
-	until    time.Time
+	id    string
+	until time.Time
 	// leased ends with the lease, for work that no driver does.
 	leased   context.Context
 	unlease  context.CancelFunc

@@ -295,6 +295,17 @@ func (s *Store) Ahead(ctx context.Context, tenant, sessionID string, _ int64) (i
 	return id, err
 }
 
+// Orphans implements store.Cluster.
+func (s *Store) Orphans(ctx context.Context, limit int) ([]store.RunRef, error) {
+	return list(ctx, s, `SELECT t.id, r.id, s.id, r.status FROM runs r JOIN sessions s ON s.key = r.session JOIN tenants t ON t.key = r.tenant
+		WHERE r.status = 'paused_checkpoint' AND r.parent_id IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.tenant = r.tenant AND p.id = r.parent_id AND p.status`+unfinished+`)
+			AND NOT EXISTS (SELECT 1 FROM mail m WHERE m.run = r.key AND m.applied = 0)
+		ORDER BY r.key LIMIT $1`, func(r row) store.RunRef {
+		return store.RunRef{Tenant: r.Text(0), ID: r.Text(1), SessionID: r.Text(2), Status: r.Text(3)}
+	}, limit)
+}
+
 // Nodes implements store.Cluster.
 func (s *Store) Nodes(ctx context.Context, _ int64) ([]*store.Node, error) {
 	// What the server has left of each lease, by the clock of who asks.

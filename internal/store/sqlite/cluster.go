@@ -354,6 +354,22 @@ func (s *Store) Ahead(ctx context.Context, tenant, sessionID string, now int64) 
 	return id, err
 }
 
+// Orphans implements store.Cluster.
+func (s *Store) Orphans(ctx context.Context, limit int) ([]store.RunRef, error) {
+	var out []store.RunRef
+	err := s.read(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT t.id, r.id, s.id, r.status FROM runs r JOIN sessions s ON s.key = r.session JOIN tenants t ON t.key = r.tenant
+			WHERE r.status = 'paused_checkpoint' AND r.parent_id IS NOT NULL
+				AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.tenant = r.tenant AND p.id = r.parent_id AND p.status`+unfinished+`)
+				AND NOT EXISTS (SELECT 1 FROM mail m WHERE m.run = r.key AND m.applied = 0)
+			ORDER BY r.key LIMIT ?`, func(r row) error {
+			out = append(out, store.RunRef{Tenant: r.text(0), ID: r.text(1), SessionID: r.text(2), Status: r.text(3)})
+			return nil
+		}, limit)
+	})
+	return out, err
+}
+
 // Nodes implements store.Cluster.
 func (s *Store) Nodes(ctx context.Context, now int64) ([]*store.Node, error) {
 	var out []*store.Node

@@ -23,3 +23,24 @@ func testClaimChildren(f *fixture, c store.Cluster) {
 	equal(f, "a full node", claimed(f.claims(c, "n1", 0, limit)), []string{tenant + "/q7", tenant + "/r0.c1"})
 	equal(f, "one place", claimed(f.claims(c, "n1", 1, limit)), []string{tenant + "/r0"})
 }
+
+// testOrphans: who waits for people below a run that has ended is told once.
+func testOrphans(f *fixture, c store.Cluster) {
+	f.begin("s0", "r0")
+	f.begin("s1", "r1")
+	for i, parent := range []string{"r0", "r1", "gone"} {
+		id := parent + ".c1"
+		child := run(id, fmt.Sprint("c", i), "paused_checkpoint")
+		child.ParentID, child.RootID = parent, parent
+		f.commit(&store.Tx{NewSessions: []*store.Session{session(child.SessionID)}, NewRuns: []*store.Run{child}})
+	}
+	f.end("r1")
+	orphans := func(limit int) []string {
+		f.Helper()
+		return ids(ok[[]store.RunRef](f)(c.Orphans(f.Context(), limit)), func(r store.RunRef) string { return r.Tenant + "/" + r.SessionID + "/" + r.ID })
+	}
+	equal(f, "orphans", orphans(9), []string{tenant + "/c1/r1.c1", tenant + "/c2/gone.c1"})
+	equal(f, "at most one", orphans(1), []string{tenant + "/c1/r1.c1"})
+	f.commit(&store.Tx{Mail: []*store.Mail{{RunID: "r1.c1", ID: "m1", Kind: "k", Created: 1}}})
+	equal(f, "one was told", orphans(9), []string{tenant + "/c2/gone.c1"})
+}
