@@ -112,7 +112,7 @@ func (e *Engine) driveFresh(ref Ref, f *fresh) *driver { return e.driveAs(ref, f
 func (e *Engine) driveAs(ref Ref, f *fresh, c *claim) *driver {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if d := e.drivers[ref]; d != nil || e.closed || e.node != nil && c == nil {
+	if d := e.drivers[ref]; d != nil || e.closed || e.node != nil && (c == nil || e.node.isDraining()) {
 		return d
 	}
 	ctx, stop := context.WithCancel(e.ctx)
@@ -314,11 +314,11 @@ func (d *driver) leave() {
 		delete(d.e.drivers, d.ref)
 	}
 	d.e.mu.Unlock()
+	if d.claim != nil {
+		d.e.node.left(d) // who waits for this driver finds the run given back
+	}
 	close(d.gone)
 	d.stop()
-	if d.claim != nil {
-		d.e.node.left(d)
-	}
 	for _, it := range rest {
 		if it.done != nil {
 			it.done <- fault.New(fault.Unavailable, "the run is being handed over: try again")

@@ -233,7 +233,8 @@ type Engine struct {
 	// later are the pauses of runs that failed to be driven.
 	later map[Ref]*time.Timer
 	// deciding are the trees of runs whose proposals somebody decides about.
-	deciding map[Ref]bool
+	// Each is closed at the end.
+	deciding map[Ref]chan struct{}
 	// expiries are the timers of open interrupts.
 	expiries map[expiry]*time.Timer
 	closed   bool
@@ -290,7 +291,7 @@ func New(cfg Config) (*Engine, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	e := &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, page: replayPage, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
 		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{},
-		later: map[Ref]*time.Timer{}, expiries: map[expiry]*time.Timer{}, deciding: map[Ref]bool{}}
+		later: map[Ref]*time.Timer{}, expiries: map[expiry]*time.Timer{}, deciding: map[Ref]chan struct{}{}}
 	e.meters = rate.New(cfg.Now, e.used)
 	if cfg.Cluster != nil {
 		var err error

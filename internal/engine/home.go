@@ -50,6 +50,7 @@ func (w workersOf) wake() error {
 type claim struct {
 	epoch int64 // what the run's row has until the driver's first commit
 	turn  bool  // no other run of the session is ahead
+	now   int64 // what the store's clock showed when it was claimed
 	root  bool  // it is no child of another run
 }
 
@@ -195,11 +196,17 @@ func (n *node) tend() {
 func (e *Engine) driveClaimed(c store.Claimed, f *fresh) *driver {
 	ref := Ref{c.Tenant, c.ID}
 	for {
-		d := e.driveAs(ref, f, &claim{epoch: c.Epoch, turn: c.Turn, root: c.Root})
-		if d == nil || d.claim != nil && d.claim.epoch == c.Epoch {
-			if d != nil {
-				e.node.hub.send(note{Kind: noteHome, Tenant: ref.Tenant, Run: ref.ID})
-			}
+		d := e.driveAs(ref, f, &claim{epoch: c.Epoch, turn: c.Turn, now: c.Now, root: c.Root})
+		switch {
+		case d == nil && e.node.isDraining() && e.ctx.Err() == nil:
+			// It was claimed as the node was told to stop.
+			e.node.giveBack(ref, c.Epoch, 0)
+			e.node.hub.send(note{Kind: noteWork})
+			return nil
+		case d == nil:
+			return nil
+		case d.claim != nil && d.claim.epoch == c.Epoch:
+			e.node.hub.send(note{Kind: noteHome, Tenant: ref.Tenant, Run: ref.ID})
 			return d
 		}
 		// The one before it lost the run, and is about to find out.
@@ -271,45 +278,29 @@ func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 	if n == nil {
 		return Parked{}, fault.New(fault.Unsupported, "an engine that is alone drives runs by itself")
 	}
-	id := n.lease()
-	if id == "" || n.isDraining() {
-		return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errors.New("this node takes no runs now"), Hint: "Try again in a while."}
-	}
-	got, err := n.st.Claim(ctx, store.ClaimRequest{Node: id, Version: run.StateVersion, Now: n.now(), Roots: 1, Limit: 1, Only: &store.RunRef{Tenant: ref.Tenant, ID: ref.ID}})
-	if err != nil {
-		return Parked{}, internal("engine.Drive", err)
-	}
-	if len(got) == 1 {
-		d := e.driveClaimed(got[0], nil)
-		if d == nil {
-			return Parked{}, fault.New(fault.Unavailable, "the engine is closing")
+	var p Parked
+	for try := 0; ; try++ {
+		drove, err := n.driveOnce(ctx, ref)
+		if err != nil {
+			return Parked{}, err
 		}
-		select {
-		case <-d.gone:
-		case <-ctx.Done():
-			d.put(item{drain: true})
-			select {
-			case <-d.gone:
-			case <-time.After(n.cfg.DrainTimeout):
-				d.stop()
-				<-d.gone
-			}
-			return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Cancelled, Err: ctx.Err()}
+		row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
+		if err != nil {
+			return Parked{}, notFound("run", ref.ID, err)
 		}
-		if n.isResting(ref) {
-			return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: fmt.Errorf("run %s could not be driven here", ref.ID), Hint: "The log says why. Try again in a while."}
+		if p.Status = run.Status(row.Status); p.Status.Ended() {
+			return p, nil
 		}
-	}
-	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
-	if err != nil {
-		return Parked{}, notFound("run", ref.ID, err)
-	}
-	p := Parked{Status: run.Status(row.Status)}
-	switch {
-	case p.Status.Ended():
-		return p, nil
-	case p.Status == run.Running:
-		return p, &fault.Error{Op: "engine.Drive", Kind: fault.Conflict, Err: fmt.Errorf("run %s is driven elsewhere, or could not be", ref.ID), Hint: "Try again in a while."}
+		more, err := n.unparked(ctx, ref, row)
+		switch {
+		case err != nil:
+			return p, internal("engine.Drive", err)
+		case more && drove && try < driveTries && p.Status != run.Running:
+			continue // it came too late for that driver
+		case more:
+			return p, &fault.Error{Op: "engine.Drive", Kind: fault.Conflict, Err: fmt.Errorf("run %s is driven elsewhere, or could not be", ref.ID), Hint: "Try again in a while."}
+		}
+		break
 	}
 	open, err := e.allInterrupts(ctx, ref.Tenant, store.InterruptFilter{Status: "open", RunID: ref.ID, Within: ref.ID})
 	if err != nil {
@@ -321,6 +312,60 @@ func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 		}
 	}
 	return p, nil
+}
+
+// driveTries is how often a run is driven once more at once for what it was asked while
+// its driver left.
+const driveTries = 3
+
+// driveOnce drives a run here if there is something to do and nobody else has it.
+func (n *node) driveOnce(ctx context.Context, ref Ref) (drove bool, err error) {
+	id := n.lease()
+	if id == "" || n.isDraining() {
+		return false, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errors.New("this node takes no runs now"), Hint: "Try again in a while."}
+	}
+	got, err := n.st.Claim(ctx, store.ClaimRequest{Node: id, Version: run.StateVersion, Now: n.now(), Roots: 1, Limit: 1, Only: &store.RunRef{Tenant: ref.Tenant, ID: ref.ID}})
+	if err != nil {
+		return false, internal("engine.Drive", err)
+	}
+	if len(got) == 0 {
+		return false, nil
+	}
+	d := n.e.driveClaimed(got[0], nil)
+	if d == nil {
+		return false, fault.New(fault.Unavailable, "the engine is closing")
+	}
+	select {
+	case <-d.gone:
+	case <-ctx.Done():
+		d.put(item{drain: true})
+		select {
+		case <-d.gone:
+		case <-time.After(n.cfg.DrainTimeout):
+			d.stop()
+			<-d.gone
+		}
+		return true, &fault.Error{Op: "engine.Drive", Kind: fault.Cancelled, Err: ctx.Err()}
+	}
+	if n.isResting(ref) {
+		return true, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: fmt.Errorf("run %s could not be driven here", ref.ID), Hint: "The log says why. Try again in a while."}
+	}
+	return true, nil
+}
+
+// unparked is whether a run that nobody drives here has something to do: somebody else
+// has it, or is about to give it back, and would not be asked again.
+func (n *node) unparked(ctx context.Context, ref Ref, row *store.Run) (bool, error) {
+	switch run.Status(row.Status) {
+	case run.Running:
+		return true, nil
+	case run.Queued:
+		if first, err := n.st.Ahead(ctx, ref.Tenant, row.SessionID, n.now()); err != nil || first == ref.ID {
+			return true, err
+		}
+	}
+	waiting, err := n.st.Mail(ctx, ref.Tenant, ref.ID)
+	return len(waiting) > 0, err
 }
 
 // idleVisit is whether a driver found nothing to do in a run that waits for people.
@@ -338,8 +383,10 @@ func (d *driver) expireDue() {
 	if err != nil {
 		return // it is claimed again
 	}
+	// It may have been claimed because the store's clock says so, whatever this one shows.
+	now := max(d.e.now(), d.e.node.now(), d.claim.now)
 	for _, i := range open {
-		if now := max(d.e.now(), d.e.node.now()); i.RunID == d.ref.ID && i.Expires > 0 && i.Expires <= now {
+		if i.RunID == d.ref.ID && i.Expires > 0 && i.Expires <= now {
 			d.apply(item{in: run.TimerFired{At: run.At{Now: now}, ID: i.ID}})
 		}
 	}

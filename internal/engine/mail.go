@@ -258,10 +258,21 @@ func (d *driver) readMail(kinds ...string) {
 	}
 	if len(looks) > 0 {
 		d.look()
-		// A look that comes twice changes nothing, so this is nobody's outcome.
-		if err := n.commit(context.WithoutCancel(d.ctx), &store.Tx{Tenant: d.ref.Tenant, DropMail: looks}); err != nil {
-			d.e.log.Warn("a run that has looked at its children will do so again", "run", d.ref.ID, "error", err)
-		}
+		d.dropLooks(looks)
+	}
+}
+
+// dropLooks ends signs that there is news of children. What the run made of them is
+// durable first: nobody would look again after whoever dies in between. A look that comes
+// twice changes nothing.
+func (d *driver) dropLooks(looks []store.MailRef) {
+	if d.commits.wait(); d.commits.failed() != nil {
+		return
+	}
+	// The fence: another home may not have seen what this one takes for done.
+	err := d.e.node.commit(context.WithoutCancel(d.ctx), &store.Tx{Tenant: d.ref.Tenant, Fences: []store.Fence{{RunID: d.ref.ID, Epoch: d.fence}}, DropMail: looks})
+	if err != nil && !errors.Is(err, store.ErrFenced) {
+		d.e.log.Warn("a run that has looked at its children will do so again", "run", d.ref.ID, "error", err)
 	}
 }
 

@@ -66,8 +66,11 @@ type node struct {
 	mu sync.Mutex
 	// id is that of the lease, "" while there is none; until is when what this node
 	// does must have stopped, lapsed is closed when that comes.
-	id       string
-	until    time.Time
+	id    string
+	until time.Time
+	// leased ends with the lease, for work that no driver does.
+	leased   context.Context
+	unlease  context.CancelFunc
 	watchdog *time.Timer
 	lapsed   chan struct{}
 	draining bool
@@ -201,6 +204,7 @@ func (n *node) join() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.id, n.lapsed = id, make(chan struct{})
+	n.leased, n.unlease = context.WithCancel(n.e.ctx)
 	n.orphans = map[Ref]int64{}
 	n.extend(sent)
 	return nil
@@ -222,6 +226,7 @@ func (n *node) lapse(lapsed chan struct{}) {
 	mine := n.lapsed == lapsed && n.id != "" && !time.Now().Before(n.until)
 	if mine {
 		n.id = ""
+		n.unlease()
 	}
 	n.mu.Unlock()
 	if mine {
@@ -280,6 +285,7 @@ func (n *node) renew() {
 func (n *node) lose() {
 	n.mu.Lock()
 	n.id = ""
+	n.unlease()
 	if n.watchdog != nil {
 		n.watchdog.Stop()
 	}
@@ -330,7 +336,9 @@ func (n *node) end() {
 	}
 	n.mu.Lock()
 	id := n.id
-	n.id = ""
+	if n.id = ""; n.unlease != nil {
+		n.unlease()
+	}
 	if n.watchdog != nil {
 		n.watchdog.Stop()
 	}
@@ -360,6 +368,9 @@ func (e *Engine) Drain(ctx context.Context) error {
 	n.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.DrainTimeout)
 	defer cancel()
+	if err := e.decided(ctx); err != nil {
+		return err
+	}
 	for {
 		e.mu.Lock()
 		var one *driver

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"time"
 
-	"agentd/internal/run"
 	"agentd/internal/store"
 )
 
 // orphansEvery is how often a worker looks for runs that nobody waits for any more.
 const orphansEvery = time.Minute
+
+// orphansMost bounds how many are told at a time; those that were are no more to be found.
+const orphansMost = 1000
 
 // wakeOrphans has runs looked after that wait for people below a run that has ended:
 // its home cancels them then, but may have died in between, and nobody claims a run
@@ -20,19 +22,11 @@ func (n *node) wakeOrphans() {
 	if !n.cfg.Worker || n.lease() == "" {
 		return
 	}
-	refs, err := n.e.store.Unfinished(n.e.ctx)
+	refs, err := n.st.Orphans(n.e.ctx, orphansMost)
 	if err != nil {
 		return // it is looked again
 	}
-	under := make(map[Ref]bool, len(refs))
 	for _, r := range refs {
-		under[Ref{r.Tenant, r.ID}] = true
-	}
-	for _, r := range refs {
-		above := run.ParentID(r.ID)
-		if run.Status(r.Status) != run.Paused || above == "" || under[Ref{r.Tenant, above}] {
-			continue
-		}
 		m := &store.Mail{RunID: r.ID, ID: "orphan_" + n.e.cfg.NewID(), Kind: mailLook, Created: n.e.now()}
 		err := n.commit(context.WithoutCancel(n.e.ctx), &store.Tx{Tenant: r.Tenant, Mail: []*store.Mail{m}})
 		if err != nil {
@@ -41,7 +35,7 @@ func (n *node) wakeOrphans() {
 			}
 			continue
 		}
-		n.kick()
+		_ = n.exec.Wake(n.e.ctx, Ref{r.Tenant, r.ID})
 		n.hub.send(note{Kind: noteMail, Tenant: r.Tenant, Run: r.ID})
 	}
 }

@@ -55,6 +55,7 @@ type DecideRequest struct {
 	// lost: "retry" makes it again, "done" takes it as made, with RealID as its id.
 	Uncertain string
 	RealID    string
+	turn      *deciding // of one of several nodes, while it decides
 }
 
 // Proposals lists what a run, and the runs below it, recorded, in order.
@@ -118,9 +119,9 @@ func (e *Engine) decide(ctx context.Context, req *DecideRequest, one func(*store
 		top.ID = row.ID
 	}
 	e.mu.Lock()
-	busy, closed := e.deciding[top], e.closed
+	closed, busy, over := e.closed, e.deciding[top] != nil, make(chan struct{})
 	if !busy && !closed {
-		e.deciding[top] = true
+		e.deciding[top] = over
 		e.wg.Add(1)
 	}
 	e.mu.Unlock()
@@ -131,21 +132,19 @@ func (e *Engine) decide(ctx context.Context, req *DecideRequest, one func(*store
 		return nil, &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("the proposals of run %s are being decided about", req.Run), Hint: "Look at them again in a while."}
 	}
 	defer e.wg.Done()
-	if e.node != nil {
-		hold := e.cfg.NewID()
-		if err := e.node.hold(top.Tenant, "deciding/"+top.ID, hold); err != nil {
-			e.mu.Lock()
-			delete(e.deciding, top)
-			e.mu.Unlock()
-			return nil, &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("the proposals of run %s can not be decided about now: %w", req.Run, err), Hint: "Look at them again in a while."}
-		}
-		defer e.node.letGo(top.Tenant, "deciding/"+top.ID, hold)
-	}
 	defer func() {
 		e.mu.Lock()
 		delete(e.deciding, top)
 		e.mu.Unlock()
+		close(over)
 	}()
+	if e.node != nil {
+		var letGo func()
+		if req.turn, letGo, err = e.node.decide(top, e.cfg.NewID()); err != nil {
+			return nil, &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("the proposals of run %s can not be decided about now: %w", req.Run, err), Hint: "Look at them again in a while."}
+		}
+		defer letGo()
+	}
 	// Ids of one run may stand in the calls of another run of its tree.
 	all, err := e.store.Proposals(ctx, req.Tenant, top.ID)
 	if err != nil {
@@ -237,19 +236,25 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	if aerr != nil {
 		return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s can not be applied: %w", p.ID, aerr)}
 	}
-	if err := e.setProposal(ctx, req.Tenant, p, store.ProposalUpdate{Status: applying, By: req.By}, nil); err != nil {
+	if err := e.setProposal(ctx, req.Tenant, p, store.ProposalUpdate{Status: applying, By: req.By}, req.turn.assert); err != nil {
 		return err
+	}
+	if !req.turn.lasts() {
+		return lapsedProposal(p)
 	}
 	var res tool.Result
 	doubt := false
 	if spec.Kind == "spawn" {
 		res = e.startProposed(ctx, req.Tenant, row, p, args)
 	} else {
-		res, doubt = e.makeProposed(t, &spec, agent, row, req.Tenant, p, args)
+		res, doubt = e.makeProposed(req.turn.context(e.ctx), t, &spec, agent, row, req.Tenant, p, args)
 	}
 	if e.ctx.Err() != nil {
 		// What the end of the process did to the call is no outcome of it.
 		return fault.New(fault.Unavailable, "the engine is closing: proposal "+p.ID+" may have been applied")
+	}
+	if doubt && !req.turn.lasts() {
+		return lapsedProposal(p)
 	}
 	u := store.ProposalUpdate{Status: applied, By: req.By, Decided: e.now()}
 	whole := contentText(res.Content)
@@ -288,12 +293,11 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 // makeProposed makes the call. The person who asked for it may go; the end of the
 // engine ends it. doubt is whether a call that failed may have happened: it did not
 // end in time, gave up because of that, or its answer was lost.
-func (e *Engine) makeProposed(t tool.Tool, spec *tool.Spec, agent *Agent, row *store.Run, tenant string, p *store.Proposal, args json.RawMessage) (res tool.Result, doubt bool) {
+func (e *Engine) makeProposed(ctx context.Context, t tool.Tool, spec *tool.Spec, agent *Agent, row *store.Run, tenant string, p *store.Proposal, args json.RawMessage) (res tool.Result, doubt bool) {
 	timeout := spec.Timeout
 	if timeout <= 0 {
 		timeout = agent.ToolTimeout
 	}
-	ctx := e.ctx
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)

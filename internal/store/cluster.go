@@ -80,6 +80,9 @@ type Claimed struct {
 	Turn bool
 	// Mail is whether there is some that nobody has applied.
 	Mail bool
+	// Now is what the clock showed that the store goes by, in Unix milliseconds; 0 if it
+	// has none of its own.
+	Now int64
 }
 
 // Mail is something that somebody wants of a run, on its way to the node that drives
@@ -142,6 +145,9 @@ type Cluster interface {
 	// Ahead gives the oldest run of a session that has not ended, else who holds the
 	// session, else "".
 	Ahead(ctx context.Context, tenant, sessionID string, now int64) (string, error)
+	// Orphans lists runs that wait for people below a run that has ended or is gone, and
+	// that have no mail: nobody has told them. At most limit, oldest first.
+	Orphans(ctx context.Context, limit int) ([]RunRef, error)
 	// Nodes lists the nodes that have a lease, oldest first.
 	Nodes(ctx context.Context, now int64) ([]*Node, error)
 	Effects

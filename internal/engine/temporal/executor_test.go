@@ -163,14 +163,26 @@ func driveIn(t *testing.T, drive func(ctx context.Context, ref engine.Ref) (engi
 	return p, v.Get(&p)
 }
 
+// A run that was due by Temporal's clock and not by the store's is not tried all the time.
+func TestClocksThatDifferAreNotWaitedForBusily(t *testing.T) {
+	began := time.Now()
+	p, err := driveIn(t, func(context.Context, engine.Ref) (engine.Parked, error) {
+		return engine.Parked{Status: run.Paused, Next: began.Add(-5 * time.Second).UnixMilli()}, nil
+	})
+	if err != nil || p.Until < began.Add(again/2).UnixMilli() || p.Until > time.Now().Add(2*again).UnixMilli() {
+		t.Errorf("%+v, %v at %d", p, err, began.UnixMilli())
+	}
+}
+
 func TestADriveGivesWhenToGoOn(t *testing.T) {
+	next := time.Now().Add(time.Hour).UnixMilli()
 	p, err := driveIn(t, func(_ context.Context, ref engine.Ref) (engine.Parked, error) {
 		if ref != (engine.Ref{Tenant: "acme", ID: "run_1"}) {
 			t.Errorf("drives %v", ref)
 		}
-		return engine.Parked{Status: run.Paused, Next: 12345}, nil
+		return engine.Parked{Status: run.Paused, Next: next}, nil
 	})
-	if p != (Parked{Status: "paused_checkpoint", Until: 12345}) || err != nil {
+	if p != (Parked{Status: "paused_checkpoint", Until: next}) || err != nil {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -147,13 +147,14 @@ func (w *work) drive(ctx context.Context, in Run) (Parked, error) {
 	ended := make(chan struct{})
 	defer close(ended)
 	go beat(ctx, w.heartbeat, ended, handOver)
-	until := time.Now().Add(patience)
+	began := time.Now()
+	until := began.Add(patience)
 	for {
 		p, err := w.runs.Drive(driving, ref)
 		kind := fault.KindOf(err)
 		switch {
 		case err == nil:
-			return Parked{Status: string(p.Status), Ended: p.Status.Ended(), Until: p.Next}, nil
+			return Parked{Status: string(p.Status), Ended: p.Status.Ended(), Until: notBefore(p.Next, activity.GetInfo(ctx).StartedTime.Add(time.Since(began)))}, nil
 		case kind == fault.NotFound:
 			return Parked{Status: "deleted", Ended: true}, nil
 		case driving.Err() != nil:
@@ -175,6 +176,16 @@ func (w *work) drive(ctx context.Context, in Run) (Parked, error) {
 			t.Stop()
 		}
 	}
+}
+
+// notBefore is a time for the workflow's timer. One that is over by Temporal's clock, now,
+// and for which the run was not driven is not over by the store's: clocks differ, and
+// until they agree it is looked at again now and then, not all the time.
+func notBefore(next int64, now time.Time) int64 {
+	if next == 0 {
+		return 0
+	}
+	return max(next, now.Add(again).UnixMilli())
 }
 
 // later has Temporal try again after a time, without calling it a failure.

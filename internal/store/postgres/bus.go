@@ -72,7 +72,7 @@ func (b *Bus) send(ctx context.Context) {
 	for {
 		select {
 		case m := <-b.out:
-			_, _ = b.s.pool.Exec(ctx, "SELECT pg_notify($1, $2)", b.channel, string(m)) // lost, then
+			_, _ = b.s.ahead.Exec(ctx, "SELECT pg_notify($1, $2)", b.channel, string(m)) // lost, then
 		case <-ctx.Done():
 			return
 		}

@@ -128,13 +128,28 @@ const (
 	claimColumns = `SELECT t.id, r.id, s.id, r.status, r.parent_id IS NULL, r.epoch,
 		(r.status <> 'queued' OR NOT EXISTS (SELECT 1 FROM runs o WHERE o.session = r.session AND o.key < r.key AND o.status` + unfinished + `)
 			AND NOT EXISTS (SELECT 1 FROM node_holds h JOIN nodes n ON n.id = h.node WHERE h.tenant = r.tenant AND h.name = 'session/' || s.id AND n.until > ` + serverNow + `)) AS turn,
-		EXISTS (SELECT 1 FROM mail m WHERE m.run = r.key AND m.applied = 0) AS mail, r.key AS key, x.urgent AS urgent
+		EXISTS (SELECT 1 FROM mail m WHERE m.run = r.key AND m.applied = 0) AS mail, r.key AS key, x.urgent AS urgent,
+		` + serverNow + ` AS now
 		FROM `
 	claimTables = ` x JOIN runs r ON r.key = x.key JOIN sessions s ON s.key = r.session JOIN tenants t ON t.key = r.tenant `
-	claimFree   = `r.status` + unfinished + ` AND NOT EXISTS (SELECT 1 FROM claims c WHERE c.run = r.key
-		AND (c.needs > $1 OR c.node IN (SELECT id FROM nodes WHERE until > ` + serverNow + `)))`
-	due = `SELECT run, 1, 1 FROM mail WHERE applied = 0
-		UNION SELECT run, 1, 2 FROM interrupts WHERE status = 'open' AND expires > 0 AND expires <= ` + serverNow
+	// readNow is serverNow for what is read alone: it does not change in the middle of a
+	// statement, so that an index on times can be used.
+	readNow   = `(extract(epoch FROM statement_timestamp()) * 1000)::bigint`
+	unclaimed = ` NOT EXISTS (SELECT 1 FROM claims c LEFT JOIN nodes n ON n.id = c.node AND n.until > ` + readNow + ` WHERE c.run = r.key AND (c.needs > $1 OR n.id IS NOT NULL))`
+	claimFree = `r.status` + unfinished + ` AND` + unclaimed
+	due       = ` i.status = 'open' AND i.expires > 0 AND i.expires <= ` + readNow
+	first     = ` NOT EXISTS (SELECT 1 FROM runs o WHERE o.session = r.session AND o.key < r.key AND o.status` + unfinished + `)`
+	// claimAny finds what there is to do: of each kind no more than may be taken, so that
+	// what waits for people, or its turn, or is driven, costs little. $2 is how many, $3
+	// whether there is a place for runs that are no children.
+	claimAny = `(SELECT key, max(urgent) AS urgent, min(rank) AS rank FROM (
+			SELECT run, 1, 1 FROM mail WHERE applied = 0
+			UNION ALL (SELECT r.key, 1, 2 FROM interrupts i JOIN runs r ON r.key = i.run WHERE` + due + ` AND` + unclaimed + ` ORDER BY i.expires LIMIT $2)
+			UNION ALL (SELECT r.key, 0, 3 FROM runs r WHERE r.status = 'running' AND ($3 OR r.parent_id IS NOT NULL) AND` + unclaimed + ` ORDER BY r.key LIMIT $2)
+			UNION ALL (SELECT r.key, 0, 4 FROM runs r WHERE r.status = 'queued' AND ($3 OR r.parent_id IS NOT NULL) AND` + unclaimed + ` AND` + first + ` ORDER BY r.key LIMIT $2)
+		) y (key, urgent, rank) GROUP BY key)`
+	claimOne = `(SELECT r.key, (EXISTS (SELECT 1 FROM mail m WHERE m.run = r.key AND m.applied = 0) OR EXISTS (SELECT 1 FROM interrupts i WHERE i.run = r.key AND` + due + `))::int AS urgent
+			FROM runs r WHERE r.tenant = (SELECT key FROM tenants WHERE id = $2) AND (r.id = $3 OR $4 AND r.root_id = $3))`
 )
 
 type claimable struct {
@@ -145,21 +160,18 @@ type claimable struct {
 
 func claimableOf(r row) claimable {
 	return claimable{Claimed: store.Claimed{RunRef: store.RunRef{Tenant: r.Text(0), ID: r.Text(1), SessionID: r.Text(2), Status: r.Text(3)},
-		Root: r.Int(4) != 0, Epoch: r.Int(5), Turn: r.Int(6) != 0, Mail: r.Int(7) != 0}, key: r.Int(8), urgent: r.Int(9) != 0}
+		Root: r.Int(4) != 0, Epoch: r.Int(5), Turn: r.Int(6) != 0, Mail: r.Int(7) != 0, Now: r.Int(10)}, key: r.Int(8), urgent: r.Int(9) != 0}
 }
 
 // Claim implements store.Cluster. What there is to do is read first, which is all that
 // an idle node does; then the rows are locked, passing over those that another node is
-// just claiming, and taken if their epochs are still those that were read.
+// just claiming, and taken if their epochs are still those that were read. A node without
+// a place looks past all that need one: behind them may be the child runs that its own
+// runs wait for.
 func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claimed, error) {
-	sql, args := claimColumns+`(SELECT key, max(urgent) AS urgent, min(rank) AS rank FROM (`+due+`
-			UNION ALL SELECT key, 0, CASE status WHEN 'running' THEN 3 ELSE 4 END FROM runs WHERE status IN ('queued', 'running')) y (key, urgent, rank) GROUP BY key)`+
-		claimTables+`WHERE `+claimFree+` AND (x.urgent = 1 OR r.status = 'running'
-			OR NOT EXISTS (SELECT 1 FROM runs o WHERE o.session = r.session AND o.key < r.key AND o.status`+unfinished+`))
-		ORDER BY x.rank, r.key LIMIT $2`, []any{q.Version, q.Limit + q.Roots}
+	sql, args := claimColumns+claimAny+claimTables+`WHERE `+claimFree+` ORDER BY x.rank, r.key LIMIT $2`, []any{q.Version, q.Limit + q.Roots, q.Roots > 0}
 	if q.Only != nil {
-		sql, args = claimColumns+`(SELECT r.key, (EXISTS (SELECT 1 FROM (`+due+`) d (key, urgent, rank) WHERE d.key = r.key))::int AS urgent FROM runs r
-			WHERE r.tenant = (SELECT key FROM tenants WHERE id = $2) AND (r.id = $3 OR $4 AND r.root_id = $3))`+claimTables+`WHERE `+claimFree+` ORDER BY r.key`, []any{q.Version, q.Only.Tenant, q.Only.ID, q.Below}
+		sql, args = claimColumns+claimOne+claimTables+`WHERE `+claimFree+` ORDER BY r.key`, []any{q.Version, q.Only.Tenant, q.Only.ID, q.Below}
 	}
 	found, err := list(ctx, s, sql, claimableOf, args...)
 	if err != nil {
@@ -283,6 +295,17 @@ func (s *Store) Ahead(ctx context.Context, tenant, sessionID string, _ int64) (i
 		err = form.Refuse(store.ErrNotFound, "session %s", sessionID)
 	}
 	return id, err
+}
+
+// Orphans implements store.Cluster.
+func (s *Store) Orphans(ctx context.Context, limit int) ([]store.RunRef, error) {
+	return list(ctx, s, `SELECT t.id, r.id, s.id, r.status FROM runs r JOIN sessions s ON s.key = r.session JOIN tenants t ON t.key = r.tenant
+		WHERE r.status = 'paused_checkpoint' AND r.parent_id IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.tenant = r.tenant AND p.id = r.parent_id AND p.status`+unfinished+`)
+			AND NOT EXISTS (SELECT 1 FROM mail m WHERE m.run = r.key AND m.applied = 0)
+		ORDER BY r.key LIMIT $1`, func(r row) store.RunRef {
+		return store.RunRef{Tenant: r.Text(0), ID: r.Text(1), SessionID: r.Text(2), Status: r.Text(3)}
+	}, limit)
 }
 
 // Nodes implements store.Cluster.

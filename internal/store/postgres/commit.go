@@ -163,7 +163,11 @@ func (s *Store) attempt(ctx context.Context, c *change) (outcome, error) {
 	b := &batch{}
 	s.statements(b, c)
 	acquire, done := context.WithTimeout(ctx, s.opts.RetryFor)
-	conn, err := s.pool.Acquire(acquire)
+	pool := s.pool
+	if len(c.tx.Nodes) > 0 {
+		pool = s.ahead
+	}
+	conn, err := pool.Acquire(acquire)
 	done()
 	if err != nil {
 		if passing(err) || ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) { // all connections are busy

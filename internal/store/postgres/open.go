@@ -23,7 +23,8 @@ import (
 type Options struct {
 	// Connections is the most connections at a time for commits and reads; 0 means
 	// 8, or two for each processor if that is more. One more tells the others that
-	// the store is in use.
+	// the store is in use; a node has another for its lease and what it tells, and one
+	// to hear what others tell.
 	Connections int
 	// RetryFor is how long a commit or a read is tried again when the server can not
 	// be reached, is starting, or ends a transaction for another's sake; 0 means 10 s.
@@ -57,9 +58,12 @@ func (o *Options) defaults() {
 
 // Store implements store.Store.
 type Store struct {
-	opts     Options
-	target   *target
-	pool     *pgxpool.Pool
+	opts   Options
+	target *target
+	pool   *pgxpool.Pool
+	// ahead is for what must not wait behind everything else: leases, and notes on the
+	// bus. It connects when it is needed.
+	ahead    *pgxpool.Pool
 	presence *presence // nil: ReadOnly
 	codec    *form.Codec
 
@@ -140,8 +144,10 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 		if s.presence != nil {
 			s.presence.close()
 		}
-		if s.pool != nil {
-			s.pool.Close()
+		for _, p := range []*pgxpool.Pool{s.pool, s.ahead} {
+			if p != nil {
+				p.Close()
+			}
 		}
 		return nil, s.target.openError(err)
 	}
@@ -177,7 +183,12 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.pool, err = pgxpool.NewWithConfig(ctx, s.target.pool.Copy())
+	if s.pool, err = pgxpool.NewWithConfig(ctx, s.target.pool.Copy()); err != nil {
+		return err
+	}
+	few := s.target.pool.Copy()
+	few.MaxConns, few.MinConns, few.MinIdleConns = 1, 0, 0
+	s.ahead, err = pgxpool.NewWithConfig(ctx, few)
 	return err
 }
 
@@ -197,6 +208,7 @@ func (s *Store) Close() error {
 			s.presence.close()
 		}
 		s.pool.Close()
+		s.ahead.Close()
 	}
 	return nil
 }

@@ -77,6 +77,7 @@ func parse(text string, o *Options) (*target, error) {
 		cfg.MaxConns = int32(min(o.Connections, 10_000)) //nolint:gosec // bounded here
 	}
 	cfg.AfterConnect = durable
+	cfg.ConnConfig.DialFunc = dial
 	t.pool = cfg
 	c := cfg.ConnConfig
 	where := net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))

@@ -221,7 +221,8 @@ const (
 )
 
 // Claim implements store.Cluster: candidates are read, and each is taken by a commit
-// that is refused if somebody was faster.
+// that is refused if somebody was faster. Without a place, runs that need one are not
+// read: they must not hide the others.
 func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claimed, error) {
 	type candidate struct {
 		store.Claimed
@@ -233,6 +234,7 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claime
 		add := func(r row) error {
 			x := candidate{Claimed: claimedOf(r)}
 			x.urgent = x.Mail || r.int(8) != 0
+			x.Now = q.Now
 			if !seen[x.RunRef] && (x.urgent || x.Turn && x.Status != "paused_checkpoint") {
 				seen[x.RunRef] = true
 				found = append(found, x)
@@ -245,10 +247,10 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claime
 		for _, where := range []string{
 			"r.key IN (SELECT run FROM mail WHERE applied = 0) AND",
 			"r.key IN (SELECT run FROM interrupts WHERE status = 'open' AND expires > 0 AND expires <= ?1) AND",
-			"r.status = 'running' AND",
-			`r.status = 'queued' AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.session = r.session AND o.key < r.key AND o.status` + unfinished + `) AND`,
+			"r.status = 'running' AND (?4 OR r.parent_id IS NOT NULL) AND",
+			`r.status = 'queued' AND (?4 OR r.parent_id IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.session = r.session AND o.key < r.key AND o.status` + unfinished + `) AND`,
 		} {
-			if err := c.query(ctx, claimColumns+"WHERE "+where+claimFree+"ORDER BY r.key LIMIT ?3", add, q.Now, q.Version, q.Limit+q.Roots); err != nil {
+			if err := c.query(ctx, claimColumns+"WHERE "+where+claimFree+"ORDER BY r.key LIMIT ?3", add, q.Now, q.Version, q.Limit+q.Roots, q.Roots > 0); err != nil {
 				return err
 			}
 		}
@@ -352,6 +354,22 @@ func (s *Store) Ahead(ctx context.Context, tenant, sessionID string, now int64) 
 		return err
 	})
 	return id, err
+}
+
+// Orphans implements store.Cluster.
+func (s *Store) Orphans(ctx context.Context, limit int) ([]store.RunRef, error) {
+	var out []store.RunRef
+	err := s.read(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT t.id, r.id, s.id, r.status FROM runs r JOIN sessions s ON s.key = r.session JOIN tenants t ON t.key = r.tenant
+			WHERE r.status = 'paused_checkpoint' AND r.parent_id IS NOT NULL
+				AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.tenant = r.tenant AND p.id = r.parent_id AND p.status`+unfinished+`)
+				AND NOT EXISTS (SELECT 1 FROM mail m WHERE m.run = r.key AND m.applied = 0)
+			ORDER BY r.key LIMIT ?`, func(r row) error {
+			out = append(out, store.RunRef{Tenant: r.text(0), ID: r.text(1), SessionID: r.text(2), Status: r.text(3)})
+			return nil
+		}, limit)
+	})
+	return out, err
 }
 
 // Nodes implements store.Cluster.

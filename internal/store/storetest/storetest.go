@@ -80,6 +80,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"ClaimsAreOneNodesAlone", clustered(testClaims)},
 		{"ClaimsTakeWhatThereIsToDo", clustered(testClaimOrder)},
 		{"ClaimRaceHasOneWinner", clustered(testClaimRace)},
+		{"ClaimsOfFullNodes", clustered(testClaimChildren)},
+		{"OrphansAreToldOnce", clustered(testOrphans)},
 		{"RunsThatAreTooNew", clustered(testClaimNeeds)},
 		{"MailIsAppliedOnce", clustered(testMail)},
 		{"HoldsKeepSessions", clustered(testHolds)},

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package postgres
+
+// unanswered is left to the system.
+func unanswered(uintptr) {}
