@@ -263,8 +263,8 @@ type Parked struct {
 
 // Drive drives a run of a shared store here until it is parked or has ended. When ctx
 // ends it hands over: effects under way may finish as long as Cluster.DrainTimeout
-// allows. A run that another node drives is a conflict; one that has nothing to do is
-// parked at once.
+// allows. A run that another node drives is a conflict, one that a newer node must drive
+// is unavailable; one that has nothing to do is parked at once.
 func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 	n := e.node
 	if n == nil {
@@ -295,8 +295,16 @@ func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 			}
 			return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Cancelled, Err: ctx.Err()}
 		}
+		if d.needs > 0 {
+			return Parked{}, tooNew(ref)
+		}
 		if n.isResting(ref) {
 			return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: fmt.Errorf("run %s could not be driven here", ref.ID), Hint: "The log says why. Try again in a while."}
+		}
+	}
+	if len(got) == 0 {
+		if err := n.leaves(ctx, ref); err != nil {
+			return Parked{}, err
 		}
 	}
 	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
