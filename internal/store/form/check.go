@@ -100,6 +100,9 @@ func Check(tx *store.Tx) error {
 			return Invalid("the id of blob %q is not the SHA-256 of its data", x.ID)
 		}
 	}
+	if err := checkSchedules(tx); err != nil {
+		return err
+	}
 	return checkKeys(tx)
 }
 
