@@ -21,13 +21,14 @@ type newer struct {
 	store.Cluster
 }
 
-var thisVersion, nextVersion = fmt.Appendf(nil, `"v":%d`, run.StateVersion), fmt.Appendf(nil, `"v":%d`, run.StateVersion+1)
+func thisVersion() []byte { return fmt.Appendf(nil, `"v":%d`, run.StateVersion) }
+func nextVersion() []byte { return fmt.Appendf(nil, `"v":%d`, run.StateVersion+1) }
 
 func (s *newer) Commit(ctx context.Context, tx *store.Tx) error {
 	t := *tx
 	t.Runs, t.Nodes = nil, nil
 	for _, r := range tx.Runs {
-		r.State = bytes.Replace(r.State, thisVersion, nextVersion, 1)
+		r.State = bytes.Replace(r.State, thisVersion(), nextVersion(), 1)
 		t.Runs = append(t.Runs, r)
 	}
 	for _, n := range tx.Nodes {
@@ -54,7 +55,7 @@ func (s *newer) Load(ctx context.Context, tenant, id string) (*store.Run, error)
 
 func understood(r *store.Run, err error) (*store.Run, error) {
 	if err == nil {
-		r.State = bytes.Replace(r.State, nextVersion, thisVersion, 1)
+		r.State = bytes.Replace(r.State, nextVersion(), thisVersion(), 1)
 	}
 	return r, err
 }
@@ -73,7 +74,7 @@ func Adjacent(t *testing.T, node func(t *testing.T, name string, cfg engine.Conf
 	if err != nil {
 		t.Fatal(err)
 	}
-	row.State = bytes.Replace(row.State, thisVersion, nextVersion, 1)
+	row.State = bytes.Replace(row.State, thisVersion(), nextVersion(), 1)
 	if err := w.Config.Store.Commit(t.Context(), &store.Tx{Tenant: store.DefaultTenant, Runs: []store.RunChange{{ID: r.ID, RunUpdate: row.RunUpdate}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func Adjacent(t *testing.T, node func(t *testing.T, name string, cfg engine.Conf
 		t.Fatal(err)
 	}
 	w.Ended(r.ID, "completed")
-	if row, err = w.Config.Store.Run(t.Context(), store.DefaultTenant, r.ID); err != nil || !bytes.Contains(row.State, nextVersion) {
+	if row, err = w.Config.Store.Run(t.Context(), store.DefaultTenant, r.ID); err != nil || !bytes.Contains(row.State, nextVersion()) {
 		t.Errorf("the newer node did not write the end of it: %.200s, %v", row.State, err)
 	}
 	for _, line := range w.Calls.All() {
