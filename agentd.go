@@ -20,6 +20,7 @@ import (
 	"agentd/internal/server"
 	"agentd/internal/session"
 	"agentd/internal/store"
+	"agentd/internal/timetable"
 	"agentd/message"
 	"agentd/tool"
 )
@@ -95,6 +96,7 @@ type Runtime struct {
 	closeBus func() error
 	// endSchedules ends what starts runs at certain times, or is nil.
 	endSchedules func()
+	timetable    *timetable.Table
 	// distributor has runs driven where Temporal says, or is nil.
 	distributor *distributor
 	// observation is where logs, traces and metrics go.
@@ -199,6 +201,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, errors.Join(err, rt.distributor.close(), closeBus(), rt.agents.close(), st.Close(), obs.close())
 	}
+	rt.timetable = rt.newTimetable(rt.config)
 	obs.engine.Store(rt.engine)
 	obs.runtime.Store(rt)
 	if cfg.ReadOnly || cfg.Dormant && !rt.shared {
@@ -211,7 +214,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if n > 0 {
 		cfg.Log.Info("going on with unfinished runs", "runs", n)
 	}
-	rt.schedule(conf.Settings.Schedules)
+	rt.schedule()
 	rt.distributor.start(rt.engine)
 	return rt, nil
 }

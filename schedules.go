@@ -2,52 +2,52 @@ package agentd
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"time"
 
-	"agentd/fault"
 	"agentd/internal/engine"
 	"agentd/internal/profile"
-	"agentd/internal/schedule"
+	"agentd/internal/timetable"
 )
 
-// late is how late a run may be started that was due while a server was there.
-const late = time.Minute
+type (
+	// Schedule is what starts runs at certain times, as callers see it.
+	Schedule = timetable.View
+	// ScheduleRequest makes or changes a schedule: what is nil stays as it is, or is
+	// the default.
+	ScheduleRequest = timetable.Request
+)
+
+// newTimetable makes the timetable of a configuration and its store.
+func (rt *Runtime) newTimetable(conf *profile.Config) *timetable.Table {
+	var fixed []timetable.Fixed
+	for _, s := range conf.Settings.Schedules {
+		fixed = append(fixed, timetable.Fixed{Name: s.Name, Tenant: s.Tenant, Paused: s.Paused, Plan: timetable.Plan{Cron: s.Cron, TimeZone: s.TimeZone,
+			Profile: s.Profile, Input: s.Input, Session: s.Session, WhenBusy: s.WhenBusy, CatchUpMS: s.CatchUp.Std().Milliseconds()}})
+	}
+	return timetable.New(timetable.Config{Store: rt.store, Runs: rt.engine, Fixed: fixed, Log: rt.log, Max: conf.Settings.Limits.MaxSchedules,
+		Poll:  conf.Settings.Cluster.ScheduleInterval.Std(),
+		Knows: func(_, name string) error { return rt.Knows(name) },
+		Changed: func() {
+			if rt.distributor != nil {
+				rt.distributor.x.Rearrange()
+			}
+		}})
+}
 
 // schedule starts runs when they are due. Every node of a store does: a run has a key
 // of its schedule and the time that was due, so that there is one of it.
-func (rt *Runtime) schedule(all []profile.Schedule) {
-	plans := map[string]*plan{}
-	var items []schedule.Item
-	for _, s := range all {
-		times, err := schedule.Parse(s.Cron, s.TimeZone)
-		if err != nil || s.Paused {
-			continue // what is wrong was refused when it was read
-		}
-		it := schedule.Item{ID: s.Name, Times: times, CatchUp: s.CatchUp.Std()}
-		plans[s.Name] = &plan{s, it}
-		items = append(items, it)
-	}
-	fire := func(ctx context.Context, id string, due time.Time) error {
-		p := plans[id]
-		if p == nil {
-			return nil // it was taken out of the configuration
-		}
-		return rt.fire(ctx, p, due)
+func (rt *Runtime) schedule() {
+	if rt.dormant {
+		return // it comes and goes
 	}
 	if rt.distributor != nil {
-		rt.distributor.x.Schedule(items, fire)
-		return
-	}
-	if len(items) == 0 {
+		rt.distributor.x.Schedule(rt.timetable.Load, rt.timetable.Fire)
 		return
 	}
 	ctx, end := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		schedule.Run(ctx, items, fire)
+		rt.timetable.Run(ctx)
 	}()
 	rt.endSchedules = func() {
 		end()
@@ -55,40 +55,47 @@ func (rt *Runtime) schedule(all []profile.Schedule) {
 	}
 }
 
-// plan is a schedule with its times.
-type plan struct {
-	profile.Schedule
-	item schedule.Item
+// Schedules lists schedules: those of the configuration by name, then those that people
+// made, oldest first. cursor is "" when there are no more.
+func (rt *Runtime) Schedules(ctx context.Context, cursor string, limit int) (schedules []*Schedule, next string, err error) {
+	return rt.timetable.List(ctx, rt.tenant, cursor, limit)
 }
 
-// fire starts the run of a time, unless that is over.
-func (rt *Runtime) fire(ctx context.Context, p *plan, due time.Time) error {
-	now := time.Now()
-	if now.Sub(due) > late && (now.Sub(due) > p.item.CatchUp+late || !p.item.Times.Last(due, now).IsZero()) {
-		rt.log.Warn("a scheduled run is left out: it is too late for it", "schedule", p.Name, "due", due.Format(time.RFC3339))
-		return nil
+// Schedule gives a schedule.
+func (rt *Runtime) Schedule(ctx context.Context, id string) (*Schedule, error) {
+	return rt.timetable.Get(ctx, rt.ref(id))
+}
+
+// CreateSchedule makes a schedule. A name that is taken is a conflict.
+func (rt *Runtime) CreateSchedule(ctx context.Context, req ScheduleRequest) (*Schedule, error) {
+	if err := rt.writable("CreateSchedule"); err != nil {
+		return nil, err
 	}
-	meta, err := json.Marshal(map[string]string{"schedule": p.Name, "due": due.UTC().Format(time.RFC3339)})
-	if err != nil {
+	return rt.timetable.Create(ctx, rt.tenant, req)
+}
+
+// UpdateSchedule changes a schedule that people made; Paused stops it and lets it go on.
+func (rt *Runtime) UpdateSchedule(ctx context.Context, id string, req ScheduleRequest) (*Schedule, error) {
+	if err := rt.writable("UpdateSchedule"); err != nil {
+		return nil, err
+	}
+	return rt.timetable.Update(ctx, rt.ref(id), req)
+}
+
+// DeleteSchedule ends a schedule that people made. The runs that it started stay.
+func (rt *Runtime) DeleteSchedule(ctx context.Context, id string) error {
+	if err := rt.writable("DeleteSchedule"); err != nil {
 		return err
 	}
-	req := engine.StartRequest{Tenant: p.Tenant, Profile: p.Profile, Input: Text(p.Input), Mode: engine.Autonomous, Metadata: meta, Scheduled: true,
-		IdempotencyKey: fmt.Sprintf("schedule/%s/%d", p.Name, due.Unix())}
-	if p.Session == "one" {
-		ses, err := rt.engine.CreateSession(ctx, engine.SessionRequest{Tenant: p.Tenant, Title: p.Name, IdempotencyKey: "schedule/" + p.Name})
-		if err != nil {
-			return err
-		}
-		req.SessionID, req.WhenBusy = ses.ID, engine.WhenBusy(p.WhenBusy)
-	}
-	r, err := rt.engine.Start(ctx, req)
-	switch {
-	case err == nil:
-		rt.log.Info("a scheduled run was started", "schedule", p.Name, "due", due.Format(time.RFC3339), "run", r.ID)
-	case fault.KindOf(err) == fault.Conflict:
-		rt.log.Info("a scheduled run is left out: the last one is under way, or the schedule was changed as it was due", "schedule", p.Name, "due", due.Format(time.RFC3339))
-	default:
-		rt.log.Error("a scheduled run can not be started", "schedule", p.Name, "due", due.Format(time.RFC3339), "error", err)
-	}
-	return err
+	return rt.timetable.Delete(ctx, rt.ref(id))
 }
+
+// TriggerSchedule starts a run of a schedule now, also of one that is paused.
+func (rt *Runtime) TriggerSchedule(ctx context.Context, id string) (*Run, error) {
+	if err := rt.writable("TriggerSchedule"); err != nil {
+		return nil, err
+	}
+	return rt.timetable.Trigger(ctx, rt.ref(id), "")
+}
+
+var _ timetable.Runs = (*engine.Engine)(nil)

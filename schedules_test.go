@@ -13,94 +13,62 @@ import (
 	"agentd/fault"
 	"agentd/internal/engine"
 	"agentd/internal/profile"
-	"agentd/internal/schedule"
 )
 
-func scheduled(t *testing.T) *Runtime {
-	t.Helper()
-	rt, err := Open(t.Context(), Config{Data: ":memory:", Env: func(string) (string, bool) { return "", false }})
+// TestSchedulesStartRuns: those of the configuration and those that people make, once
+// each, whoever tells of them and however often.
+func TestSchedulesStartRuns(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.CopyFS(filepath.Join(dir, "agents"), os.DirFS("configs/agents")),
+		os.WriteFile(filepath.Join(dir, "agentd.yaml"), []byte("schedules:\n  - {name: nightly, cron: '* * * * *', profile: demo, input: have a look, paused: false}\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	rt, err := Open(t.Context(), Config{Configs: dir, Data: ":memory:", Env: func(string) (string, bool) { return "", false }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rt.Close() })
-	return rt
-}
-
-func planOf(t *testing.T, s profile.Schedule) *plan {
-	t.Helper()
-	times, err := schedule.Parse("* * * * *", "")
+	text := func(s string) *string { return &s }
+	made, err := rt.CreateSchedule(t.Context(), ScheduleRequest{Name: text("mine"), Cron: text("0 0 1 1 *"), Profile: text("demo"), Input: text("have a look"), Session: text("one")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Name, s.Profile, s.Input, s.Tenant = "minutely", "demo", "have a look", "default"
-	return &plan{s, schedule.Item{ID: s.Name, Times: times, CatchUp: s.CatchUp.Std()}}
-}
-
-func (rt *Runtime) all(t *testing.T) []*Run {
-	t.Helper()
-	runs, _, err := rt.engine.List(t.Context(), rt.tenant, engine.RunFilter{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return runs
-}
-
-// TestADueTimeStartsOneRun: whoever tells of it, and however often.
-func TestADueTimeStartsOneRun(t *testing.T) {
-	rt := scheduled(t)
-	p, due := planOf(t, profile.Schedule{Session: "new"}), time.Now().Truncate(time.Minute)
+	due := time.Now().Truncate(time.Minute)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if err := rt.fire(t.Context(), p, due); err != nil {
+			if err := rt.timetable.Fire(t.Context(), "nightly", due); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	runs := rt.all(t)
-	if len(runs) != 1 || runs[0].Mode != "autonomous" || !strings.Contains(string(runs[0].Metadata), `"schedule":"minutely"`) {
-		t.Errorf("%d runs: %+v", len(runs), runs)
+	r, err := rt.TriggerSchedule(t.Context(), made.ID)
+	if err == nil {
+		r, err = rt.Wait(t.Context(), r.ID)
 	}
-}
-
-func TestRunsOfOneSession(t *testing.T) {
-	rt := scheduled(t)
-	p, due := planOf(t, profile.Schedule{Session: "one", WhenBusy: "enqueue"}), time.Now().Truncate(time.Minute)
-	for i := range 3 {
-		if err := rt.fire(t.Context(), p, due.Add(time.Duration(i)*time.Second)); err != nil {
-			t.Fatal(err)
+	if err != nil || r.Status != "completed" || r.Mode != "autonomous" || !strings.Contains(string(r.Metadata), `"schedule":"mine"`) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	all, _, err := rt.Schedules(t.Context(), "", 0)
+	if err != nil || len(all) != 2 || all[0].LastRun == nil || all[1].LastRun == nil || all[1].LastRun.RunID != r.ID || all[1].LastRun.Status != "completed" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	runs, _, err := rt.engine.List(t.Context(), rt.tenant, engine.RunFilter{})
+	nightly := 0
+	for _, r := range runs {
+		if strings.Contains(string(r.Metadata), due.UTC().Format(time.RFC3339)) {
+			nightly++
 		}
 	}
-	runs := rt.all(t)
-	if len(runs) != 3 || runs[0].SessionID != runs[1].SessionID || runs[1].SessionID != runs[2].SessionID {
-		t.Errorf("%d runs: %+v", len(runs), runs)
+	if err != nil || nightly != 1 {
+		t.Errorf("%d runs of one time, %v", nightly, err)
 	}
-}
-
-func TestWhatIsTooLateIsLeftOut(t *testing.T) {
-	rt := scheduled(t)
-	for _, c := range []struct {
-		catchUp time.Duration
-		ago     time.Duration
-		cron    string
-		want    int
-	}{
-		{0, 2 * time.Hour, "0 0 1 1 *", 0},
-		{3 * time.Hour, 2 * time.Hour, "0 0 1 1 *", 1},
-		{3 * time.Hour, 2 * time.Hour, "* * * * *", 1}, // there was a later one: no second run
-	} {
-		p := planOf(t, profile.Schedule{Session: "new", CatchUp: profile.Duration(c.catchUp)})
-		var err error
-		if p.item.Times, err = schedule.Parse(c.cron, ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := rt.fire(t.Context(), p, time.Now().Add(-c.ago)); err != nil {
-			t.Fatal(err)
-		}
-		if n := len(rt.all(t)); n != c.want {
-			t.Errorf("%s, %v ago: %d runs, want %d", c.cron, c.ago, n, c.want)
-		}
+	if v, err := rt.UpdateSchedule(t.Context(), made.ID, ScheduleRequest{Profile: text("nobody")}); err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if err := rt.DeleteSchedule(t.Context(), made.ID); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -112,6 +80,7 @@ func TestSchedulesAreChecked(t *testing.T) {
 	text := `schedules:
   - {name: a, cron: "0 3 * *", profile: demo, input: x}
   - {name: a, cron: "0 3 * * *", time_zone: Mars, profile: nobody, input: x}
+  - {name: sch_1, cron: "0 3 * * *", profile: demo, input: x}
 `
 	if err := os.WriteFile(filepath.Join(dir, "agentd.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -120,7 +89,7 @@ func TestSchedulesAreChecked(t *testing.T) {
 	if err == nil {
 		t.Fatal("it opened")
 	}
-	for _, want := range []string{"schedules[0].cron: has not five fields", "another schedule is named", `no time zone is named "Mars"`, "no profile is named"} {
+	for _, want := range []string{"schedules[0].cron: has not five fields", "another schedule is named", "begins with sch_", `no time zone is named "Mars"`, "no profile is named"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
 		}

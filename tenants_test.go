@@ -19,6 +19,7 @@ import (
 	"agentd/internal/keys"
 	"agentd/internal/profile"
 	"agentd/internal/server"
+	"agentd/internal/timetable"
 )
 
 // house is one server with several tenants who get the same ids.
@@ -81,7 +82,7 @@ func newHouse(t *testing.T, tenants ...string) *house {
 		t.Fatal(err)
 	}
 	ring := keys.New(keys.Config{Store: st})
-	ts := httptest.NewServer(server.New(e, &server.Options{Keys: ring}).Handler())
+	ts := httptest.NewServer(server.New(e, &server.Options{Keys: ring, Schedules: timetable.New(timetable.Config{Store: st, Runs: e})}).Handler())
 	h.url = ts.URL
 	t.Cleanup(func() {
 		ts.CloseClientConnections()
@@ -92,7 +93,7 @@ func newHouse(t *testing.T, tenants ...string) *house {
 		_, _ = agents.close(), st.Close()
 	})
 	for _, tenant := range tenants {
-		_, secret, err := ring.Create(t.Context(), keys.Request{Tenant: tenant})
+		_, secret, err := ring.Create(t.Context(), keys.Request{Tenant: tenant, Scopes: keys.Scopes()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,10 +329,12 @@ func TestWhatOthersHaveDoesNotExist(t *testing.T) {
 	run, session := member(t, text, "run_id"), member(t, text, "session_id")
 	artifact := regexp.MustCompile(`"artifact_id":"(\w+)"`).FindStringSubmatch(h.until("acme", run, "checkpoint_required"))[1]
 	_, text = h.do("acme", "GET", "/interrupts", "", "")
-	ids := map[string]string{"runs": run, "sessions": session, "interrupts": member(t, text, "interrupt_id"), "artifacts": artifact, "keys": "", "models": ""}
+	ids := map[string]string{"runs": run, "sessions": session, "interrupts": member(t, text, "interrupt_id"), "artifacts": artifact, "keys": "", "models": "", "schedules": ""}
+	_, text = h.do("acme", "POST", "/schedules", `{"name":"nightly","cron":"0 3 * * *","profile":"ask","input":"the secret of acme"}`, "")
+	ids["schedules"] = member(t, text, "schedule_id")
 	_, text = h.do("acme", "GET", "/runs/"+run, "", "")
 	before := text
-	bodies := map[string]string{"steer": `{"input":"x"}`, "follow_up": `{"input":"x"}`, "input": `{"answer":"x"}`, "interrupts": `{"answer":"x"}`, "apply": `{}`, "discard": `{}`}
+	bodies := map[string]string{"steer": `{"input":"x"}`, "follow_up": `{"input":"x"}`, "input": `{"answer":"x"}`, "interrupts": `{"answer":"x"}`, "apply": `{}`, "discard": `{}`, "trigger": `{}`, "schedules": `{"paused":true}`}
 
 	raw, err := os.ReadFile("internal/server/openapi.json")
 	if err != nil {
@@ -360,7 +363,7 @@ func TestWhatOthersHaveDoesNotExist(t *testing.T) {
 		for method := range ops {
 			seen++
 			body := ""
-			if method == "post" {
+			if method == "post" || method == "patch" {
 				if body = bodies[parts[len(parts)-1]]; body == "" {
 					body = bodies[kind]
 				}
@@ -384,7 +387,7 @@ func TestWhatOthersHaveDoesNotExist(t *testing.T) {
 	for _, c := range []string{"1", "2", "3", "zz"} {
 		cursors = append(cursors, "&cursor="+c)
 	}
-	for _, list := range []string{"/runs?limit=1", "/runs?session_id=" + session, "/interrupts?limit=1", "/interrupts?run_id=" + run, "/sessions?limit=1", "/sessions?ephemeral=true",
+	for _, list := range []string{"/runs?limit=1", "/runs?session_id=" + session, "/interrupts?limit=1", "/interrupts?run_id=" + run, "/sessions?limit=1", "/sessions?ephemeral=true", "/schedules?limit=1",
 		"/usage?session_id=" + session, "/usage?from=0"} {
 		for _, c := range cursors {
 			if c != "" && strings.HasPrefix(list, "/usage") {

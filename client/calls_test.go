@@ -19,6 +19,7 @@ import (
 	"agentd/event"
 	"agentd/fault"
 	"agentd/internal/engine"
+	"agentd/internal/timetable"
 	"agentd/message"
 )
 
@@ -37,6 +38,8 @@ func TestTypesAreTheServers(t *testing.T) {
 		reflect.TypeFor[engine.PotAmounts]():    reflect.TypeFor[client.PotAmounts](),
 		reflect.TypeFor[engine.RuleView]():      reflect.TypeFor[client.Rule](),
 		reflect.TypeFor[engine.ProposalView]():  reflect.TypeFor[client.Proposal](),
+		reflect.TypeFor[timetable.View]():       reflect.TypeFor[client.Schedule](),
+		reflect.TypeFor[timetable.LastRun]():    reflect.TypeFor[client.ScheduledRun](),
 	}
 	name := func(t reflect.Type) string {
 		prefix := ""

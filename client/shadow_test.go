@@ -32,7 +32,7 @@ func newShadow(t *testing.T, rt *agentd.Runtime, h http.Handler) *shadow {
 	t.Helper()
 	s := &shadow{t: t, h: h, seen: [2]map[string]bool{{}, {}}}
 	for tenant, secret := range map[string]*string{"default": &s.mine, "shadow": &s.theirs} {
-		_, made, err := rt.CreateKey(t.Context(), agentd.KeyRequest{Tenant: tenant})
+		_, made, err := rt.CreateKey(t.Context(), agentd.KeyRequest{Tenant: tenant, Scopes: []agentd.Scope{"run", "read", "answer", "admin"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,8 +51,8 @@ func newShadow(t *testing.T, rt *agentd.Runtime, h http.Handler) *shadow {
 }
 
 var (
-	idRE   = regexp.MustCompile(`(run|ses)_[0-9a-z]{26}`)
-	hasID  = regexp.MustCompile(`^/(runs|sessions|interrupts|artifacts)/[^/]+`)
+	idRE   = regexp.MustCompile(`(run|ses|sch)_[0-9a-z]{26}`)
+	hasID  = regexp.MustCompile(`^/(runs|sessions|interrupts|artifacts|schedules)/[^/]+`)
 	create = regexp.MustCompile(`^/(runs|sessions)$`)
 )
 

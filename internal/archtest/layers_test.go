@@ -39,6 +39,7 @@ var layers = []struct {
 	{folder: "internal/profile", never: []string{"internal/engine", "internal/run", "internal/server", "internal/store", "internal/session"},
 		reason: "configuration is read before anything runs"},
 	{folder: "internal/keys", only: []string{"fault", "internal/store"}, reason: "who a caller is has nothing to do with what it calls"},
+	{folder: "internal/timetable", only: []string{"fault", "message", "internal/engine", "internal/schedule", "internal/store"}, reason: "what starts runs at certain times speaks to the engine like any client"},
 	{folder: "internal/sim", never: []string{"internal/engine", "internal/run", "internal/server", "internal/store", "internal/profile"},
 		reason: "the simulator is the other side of the wire: it must not share the code it tests"},
 	{folder: "internal/engine", never: []string{"internal/server", "internal/cli", "internal/tui", "internal/console"},

@@ -49,7 +49,7 @@ Scopes, of which none includes another:
   run     start, steer and cancel runs; make and delete sessions; /v1
   read    look at runs, sessions, events, artifacts and usage
   answer  look at interrupts and answer them
-  admin   manage the keys of the tenant; those of the tenant "default" are the
+  admin   manage the keys and the schedules of the tenant; those of the tenant "default" are the
           operator's and manage the keys of every tenant`,
 		Example: `  agentd keys create --name laptop --scope run,read,answer,admin
   agentd keys create --tenant acme --name ci --scope run,read --expires 90d`,

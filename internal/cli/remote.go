@@ -58,6 +58,7 @@ type place interface {
 	proposals
 	artifacts
 	purses
+	timetable
 	Close() error
 }
 

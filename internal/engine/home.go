@@ -271,8 +271,8 @@ type Parked struct {
 
 // Drive drives a run of a shared store here until it is parked or has ended. When ctx
 // ends it hands over: effects under way may finish as long as Cluster.DrainTimeout
-// allows. A run that another node drives is a conflict; one that has nothing to do is
-// parked at once.
+// allows. A run that another node drives is a conflict, one that a newer node must drive
+// is unavailable; one that has nothing to do is parked at once.
 func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 	n := e.node
 	if n == nil {
@@ -329,7 +329,7 @@ func (n *node) driveOnce(ctx context.Context, ref Ref) (drove bool, err error) {
 		return false, internal("engine.Drive", err)
 	}
 	if len(got) == 0 {
-		return false, nil
+		return false, n.leaves(ctx, ref)
 	}
 	d := n.e.driveClaimed(got[0], nil)
 	if d == nil {
@@ -346,6 +346,9 @@ func (n *node) driveOnce(ctx context.Context, ref Ref) (drove bool, err error) {
 			<-d.gone
 		}
 		return true, &fault.Error{Op: "engine.Drive", Kind: fault.Cancelled, Err: ctx.Err()}
+	}
+	if d.needs > 0 {
+		return true, tooNew(ref)
 	}
 	if n.isResting(ref) {
 		return true, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: fmt.Errorf("run %s could not be driven here", ref.ID), Hint: "The log says why. Try again in a while."}

@@ -56,8 +56,8 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 			break
 		}
 		start := d.callTool(eff)
-		// What a person wrote is read from the store: the answer must be there.
-		if eff.Effect == string(tool.Once) || eff.Interrupt != "" {
+		// What a person wrote and artifacts are read from the store: they must be there.
+		if eff.Effect == string(tool.Once) || eff.Interrupt != "" || d.tools.readOn && eff.Name == ReadArtifact {
 			b.after = append(b.after, start)
 		} else {
 			b.start, b.quick = append(b.start, start), true

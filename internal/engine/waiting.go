@@ -3,8 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"strings"
 
+	"agentd/fault"
 	"agentd/internal/run"
 	"agentd/internal/store"
 )
@@ -25,6 +28,23 @@ func (n *node) isResting(ref Ref) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.resting[ref]
+}
+
+// leaves is why this node does not drive a run that has something to do and that nobody
+// drives: a newer one wrote it.
+func (n *node) leaves(ctx context.Context, ref Ref) error {
+	got, err := n.st.Claim(ctx, store.ClaimRequest{Look: true, Version: math.MaxInt32, Now: n.now(), Roots: 1, Limit: 1, Only: &store.RunRef{Tenant: ref.Tenant, ID: ref.ID}})
+	switch {
+	case err != nil:
+		return internal("engine.Drive", err)
+	case len(got) == 0:
+		return nil
+	}
+	return tooNew(ref)
+}
+
+func tooNew(ref Ref) error {
+	return &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: fmt.Errorf("run %s has something to do that this node leaves to a newer one", ref.ID), Hint: "Try again at another node."}
 }
 
 // submitNext submits the run whose turn it is when another one, or a hold, has ended.

@@ -27,7 +27,7 @@ const (
 	Run    Scope = "run"    // start, steer and cancel runs; make and delete sessions
 	Read   Scope = "read"   // look at runs, sessions, events, artifacts, usage
 	Answer Scope = "answer" // answer interrupts
-	Admin  Scope = "admin"  // make, list and revoke keys
+	Admin  Scope = "admin"  // make, list and revoke keys; make and change schedules
 )
 
 // Scopes lists all scopes.

@@ -8,6 +8,8 @@ type Cluster struct {
 	Lease Duration `json:"lease" default:"5s" min:"1s" max:"10m"`
 	// How often a node looks in the store for what the others' notifications did not tell.
 	PollInterval Duration `json:"poll_interval" default:"1s" min:"50ms" max:"1m"`
+	// How often a node looks for schedules that were made or changed at others. One that starts a run looks at its schedule first, so that what was paused is paused everywhere at once.
+	ScheduleInterval Duration `json:"schedule_interval" default:"10s" min:"1s" max:"10m"`
 	// How long calls under way may take when a node stops, before its runs are given to others in the middle of them. A supervisor must wait longer before it kills.
 	DrainTimeout Duration `json:"drain_timeout" default:"30s" min:"1s" max:"1h"`
 	// Who decides which node drives a run: `store`, where every worker takes what there is, or Temporal as `temporal://HOST:PORT/NAMESPACE`. The flag `--engine` comes first. All nodes of a store must say the same.

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"fmt"
+	"strings"
 
 	"agentd/internal/schedule"
 )
@@ -39,6 +40,8 @@ func (l *loader) schedules(d *decoder) {
 			switch {
 			case !nameRE.MatchString(s.Name):
 				d.fail(d.at(key), key, "is not a name", "use 1 to 64 letters, digits, dots, _ or -, beginning with a letter or digit")
+			case strings.HasPrefix(s.Name, "sch_"):
+				d.fail(d.at(key), key, "begins with sch_, as the ids of schedules do that people make", "choose another name")
 			case seen[s.Name]:
 				d.fail(d.at(key), key, "another schedule is named "+d.quote(key, s.Name), "rename one of them")
 			}

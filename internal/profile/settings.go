@@ -60,6 +60,8 @@ type Limits struct {
 	MaxEventLag int `json:"max_event_lag" default:"4096" min:"16"`
 	// Hours that the sessions of the OpenAI-compatible API are kept after their runs; its clients keep their own history. What they used stays in the sums. 0: kept.
 	EphemeralSessionsHours int `json:"ephemeral_sessions_hours" default:"24" min:"0" max:"87600"`
+	// Schedules that one tenant may make over the API, besides those of this file.
+	MaxSchedules int `json:"max_schedules" default:"100" min:"1" max:"100000"`
 	ToolLimits
 }
 

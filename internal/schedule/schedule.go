@@ -99,6 +99,11 @@ type Item struct {
 	// CatchUp is how old a time may be that passed while nobody was there: the last
 	// one since then is told at the start. 0: none is.
 	CatchUp time.Duration
+	// Since is from when on times count, for an item that may be learned of a little
+	// late: those of the last minute are told then, too. Zero: from the start of its runner on.
+	Since time.Time
+	// Revision tells what an item was from what it is.
+	Revision int64
 }
 
 // MaxCatchUp bounds Item.CatchUp.
@@ -118,18 +123,76 @@ const (
 // Run tells of all items until ctx ends. What is due while fire is told of another time
 // of the same item is told after it.
 func Run(ctx context.Context, items []Item, fire Fire) {
-	var wg sync.WaitGroup
-	for _, it := range items {
-		wg.Go(func() { it.run(ctx, fire) })
+	r := NewRunner(fire)
+	r.Set(items)
+	<-ctx.Done()
+	r.Close()
+}
+
+// Runner tells of items that change while it lives. Use NewRunner.
+type Runner struct {
+	fire Fire
+	wg   sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	items  map[string]running
+}
+
+type running struct {
+	revision int64
+	end      context.CancelFunc
+}
+
+// NewRunner makes a runner without items, which lives until Close.
+func NewRunner(fire Fire) *Runner { return &Runner{fire: fire, items: map[string]running{}} }
+
+// Set makes these the runner's items: it tells no more of those that are not among them,
+// and begins anew with those of another revision.
+func (r *Runner) Set(items []Item) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
 	}
-	wg.Wait()
+	keep := make(map[string]running, len(items))
+	for _, it := range items {
+		if have, ok := r.items[it.ID]; ok && have.revision == it.Revision {
+			keep[it.ID] = have
+			continue
+		}
+		ctx, end := context.WithCancel(context.Background())
+		keep[it.ID] = running{it.Revision, end}
+		r.wg.Go(func() { it.run(ctx, r.fire) })
+	}
+	for id, old := range r.items {
+		if keep[id].end == nil || keep[id].revision != old.revision {
+			old.end()
+		}
+	}
+	r.items = keep
+}
+
+// Close ends the runner and waits for what it is telling.
+func (r *Runner) Close() {
+	r.mu.Lock()
+	r.closed = true
+	for _, it := range r.items {
+		it.end()
+	}
+	r.mu.Unlock()
+	r.wg.Wait()
 }
 
 func (it *Item) run(ctx context.Context, fire Fire) {
 	now := time.Now()
 	last := now
-	if it.CatchUp > 0 {
-		if due := it.Times.Last(now.Add(-min(it.CatchUp, MaxCatchUp)), now); !due.IsZero() {
+	back := min(it.CatchUp, MaxCatchUp)
+	if !it.Since.IsZero() {
+		back = max(0, min(max(back, look), now.Sub(it.Since)))
+	}
+	if back > 0 {
+		if due := it.Times.Last(now.Add(-back), now); !due.IsZero() {
 			it.tell(ctx, fire, due)
 		}
 	}

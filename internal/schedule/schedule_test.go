@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,6 +126,42 @@ func TestARefusalIsNotToldAgain(t *testing.T) {
 			return fault.New(fault.Conflict, "busy")
 		})
 		if len(got) != 1 {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestItemsChange: what was learned of late is told of from its own time on, once; what
+// is gone or changed is not told of as it was.
+func TestItemsChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var got []string
+		r := NewRunner(func(_ context.Context, id string, due time.Time) error {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, fmt.Sprint(id, " ", due.Format("15:04"), " at ", time.Now().UTC().Format("15:04:05")))
+			return nil
+		})
+		a, b := item(t, "*/10 * * * *", 0), item(t, "5 * * * *", time.Hour)
+		a.ID, a.Since, a.Revision = "a", at("1999-12-31 00:00"), 1
+		b.ID = "b"
+		time.Sleep(10*time.Minute + 5*time.Second) // it is 0:10:05
+		a.Since = time.Now().Add(-10 * time.Second)
+		r.Set([]Item{a, b})
+		r.Set([]Item{a, b})
+		time.Sleep(10 * time.Minute)
+		a2 := item(t, "*/15 * * * *", 0)
+		a2.ID, a2.Since, a2.Revision = "a", time.Now(), 2
+		r.Set([]Item{a2})
+		time.Sleep(time.Hour)
+		r.Set(nil)
+		time.Sleep(time.Hour)
+		r.Close()
+		r.Set([]Item{b})
+		slices.Sort(got)
+		want := []string{"a 00:10 at 00:10:05", "a 00:20 at 00:20:00", "a 00:30 at 00:30:00", "a 00:45 at 00:45:00", "a 01:00 at 01:00:00", "a 01:15 at 01:15:00", "b 00:05 at 00:10:05"}
+		if !slices.Equal(got, want) {
 			t.Errorf("%v", got)
 		}
 	})

@@ -78,6 +78,9 @@ type Options struct {
 	// empty: none is read.
 	UserHeader string
 
+	// Schedules are what starts runs at certain times; nil has none.
+	Schedules Schedules
+
 	// Now and NewID are the server's clock and its source of request ids; nil
 	// means the real ones.
 	Now   func() time.Time

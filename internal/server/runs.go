@@ -187,6 +187,11 @@ func (s *Server) startRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return started(w, r, run)
+}
+
+// started tells of a run that was accepted.
+func started(w http.ResponseWriter, r *http.Request, run *engine.Run) error {
 	wire.RequestOf(r.Context()).Run = run.ID
 	w.Header().Set("Location", "/runs/"+url.PathEscape(run.ID))
 	wire.WriteJSON(w, http.StatusCreated, struct {

@@ -21,12 +21,14 @@ func (rt *route) scopes() []keys.Scope {
 		return []keys.Scope{keys.Answer}
 	case "GET /interrupts", "GET /interrupts/{id}", "GET /runs/{id}/proposals", "GET /sessions/{id}/rules":
 		return []keys.Scope{keys.Read, keys.Answer}
+	case "POST /schedules", "PATCH /schedules/{id}", "DELETE /schedules/{id}": // they start runs when nobody is there any more
+		return []keys.Scope{keys.Admin}
 	case "POST /keys", "GET /keys", "DELETE /keys/{id}", "GET /metrics": // metrics are those of all tenants together
 		return []keys.Scope{keys.Admin}
 	case "GET /profiles", "GET /v1/models", "GET /v1/models/{id}":
 		return []keys.Scope{keys.Read, keys.Run} // who may run them may see their names
 	case "POST /runs", "POST /runs/{id}/cancel", "POST /runs/{id}/steer", "POST /runs/{id}/follow_up",
-		"POST /sessions", "DELETE /sessions/{id}", "POST /v1/chat/completions":
+		"POST /schedules/{id}/trigger", "POST /sessions", "DELETE /sessions/{id}", "POST /v1/chat/completions":
 		return []keys.Scope{keys.Run}
 	}
 	if rt.method == http.MethodGet {

@@ -321,6 +321,10 @@ type Tx struct {
 	NewKeys []*APIKey
 	Keys    []KeyChange
 
+	NewSchedules  []*Schedule
+	Schedules     []ScheduleChange
+	DropSchedules []string // ids
+
 	// What follows is for stores that are a Cluster.
 	Nodes    []NodeChange
 	Claims   []Claim
@@ -339,5 +343,6 @@ func (t *Tx) Empty() bool {
 		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions)+len(t.NewRules)+len(t.DropRules)+
 		len(t.ExpireArtifacts)+len(t.Quarantine)+len(t.NewProposals)+len(t.Proposals)+len(t.NewKeys)+len(t.Keys)+
 		len(t.Settles)+len(t.Counts)+len(t.Raises)+len(t.Reserves)+
+		len(t.NewSchedules)+len(t.Schedules)+len(t.DropSchedules)+
 		len(t.Nodes)+len(t.Claims)+len(t.Holds)+len(t.Mail)+len(t.MailDone)+len(t.DropMail)+len(t.Effects) == 0
 }

@@ -55,6 +55,7 @@ type Store interface {
 	QuarantineReader
 	DropReader
 	KeyReader
+	ScheduleReader
 	// Close waits for commits under way and releases the store. It writes
 	// nothing special: closing is a controlled crash.
 	Close() error

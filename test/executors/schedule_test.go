@@ -3,6 +3,7 @@ package executors
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -24,13 +25,22 @@ func TestSchedules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// What there is; nodes look there when they are told to.
+	items := []schedule.Item{{ID: "minutely", Times: times}}
+	load := func(context.Context) ([]schedule.Item, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(items), nil
+	}
 	var c *cluster
+	var nodes []*node
 	w := enginetest.New(t, func(t *testing.T, cfg engine.Config) []*engine.Engine {
 		c = newCluster(t, s)
 		var all []*engine.Engine
 		for _, name := range []string{"one", "two"} {
 			c.before = func(n *node) {
-				n.x.Schedule([]schedule.Item{{ID: "minutely", Times: times}}, func(ctx context.Context, id string, due time.Time) error {
+				nodes = append(nodes, n)
+				n.x.Schedule(load, func(ctx context.Context, id string, due time.Time) error {
 					mu.Lock()
 					told[due] = append(told[due], name)
 					mu.Unlock()
@@ -74,7 +84,43 @@ func TestSchedules(t *testing.T) {
 		runs, _, err := w.Node().List(t.Context(), "default", engine.RunFilter{})
 		return err == nil && len(runs) >= 1 && runs[len(runs)-1].Status == "completed"
 	})
-	// A worker whose configuration has no schedules takes them away.
+	// One that is made while they live, is changed at one node and again at the other, and
+	// is gone: Temporal has the newest.
+	set := func(at int, more ...schedule.Item) {
+		mu.Lock()
+		items = append(items[:1:1], more...)
+		mu.Unlock()
+		nodes[at].x.Rearrange()
+	}
+	spec := func() string {
+		d, err := s.client().ScheduleClient().GetHandle(t.Context(), c.prefix+"/acme/sch_1").Describe(t.Context())
+		if err != nil {
+			return ""
+		}
+		return fmt.Sprint(d.Schedule.State.Note)
+	}
+	at := func(cron string, revision int64) schedule.Item {
+		times, err := schedule.Parse(cron, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schedule.Item{ID: "acme/sch_1", Times: times, Revision: revision}
+	}
+	set(0, at("0 3 * * *", 1))
+	w.Until("it is made", func() bool { return spec() == "agentd 1: 0 3 * * * UTC, 0s" })
+	set(1, at("0 4 * * *", 2))
+	w.Until("it is changed", func() bool { return spec() == "agentd 2: 0 4 * * * UTC, 0s" })
+	set(0, at("0 3 * * *", 1)) // what that node has read is old
+	<-time.After(time.Second)
+	if got := spec(); got != "agentd 2: 0 4 * * * UTC, 0s" {
+		t.Errorf("an old revision took its place: %s", got)
+	}
+	set(1)
+	w.Until("it is gone", func() bool { return spec() == "" })
+	if _, err := handle.Describe(t.Context()); err != nil {
+		t.Errorf("the other one is gone, too: %v", err)
+	}
+	// A node whose configuration has no schedules takes them away.
 	o := c.opts
 	o.Address, o.Prefix = "temporal://"+s.hostPort()+"/default", c.prefix
 	x, err := temporal.Open(o)
@@ -82,7 +128,6 @@ func TestSchedules(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	x.Schedule(nil, nil)
-	x.Work(w.Node())
+	x.Schedule(func(context.Context) ([]schedule.Item, error) { return nil, nil }, nil)
 	w.Until("the schedule is gone", func() bool { _, err := handle.Describe(t.Context()); return err != nil })
 }

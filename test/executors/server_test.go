@@ -45,6 +45,7 @@ type server struct {
 	t    *testing.T
 	port int
 	db   string
+	more []string // arguments
 	cmd  *exec.Cmd
 }
 
@@ -54,13 +55,13 @@ func newServer(t *testing.T) *server {
 }
 
 // serverOn is a server with its database in a file, or in memory.
-func serverOn(t *testing.T, db string) *server {
+func serverOn(t *testing.T, db string, more ...string) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, port: l.Addr().(*net.TCPAddr).Port, db: db}
+	s := &server{t: t, port: l.Addr().(*net.TCPAddr).Port, db: db, more: more}
 	l.Close()
 	s.start()
 	t.Cleanup(s.kill)
@@ -69,7 +70,7 @@ func serverOn(t *testing.T, db string) *server {
 
 func (s *server) start() {
 	s.t.Helper()
-	s.cmd = exec.Command(binary, "-port", strconv.Itoa(s.port), "-db", s.db)
+	s.cmd = exec.Command(binary, append([]string{"-port", strconv.Itoa(s.port), "-db", s.db}, s.more...)...)
 	s.cmd.Stderr = s.t.Output()
 	out, err := s.cmd.StdoutPipe()
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +104,7 @@ func (g *gate) tool(name string) func(w *World) tool.Tool {
 }
 
 func scenarios() []scenario {
-	return []scenario{
+	all := []scenario{
 		{"parallel tools", one(func(_ context.Context, step int, _ *model.Request) (*message.Message, error) {
 			switch step {
 			case 0:
@@ -213,6 +214,7 @@ func scenarios() []scenario {
 			w.Ended(w.Start(engine.StartRequest{SessionID: r.SessionID, Mode: engine.Autonomous}).ID, "completed")
 		}},
 	}
+	return slices.Concat(all, limitScenarios(), peopleScenarios())
 }
 
 func later(d time.Duration) { <-time.After(d) }

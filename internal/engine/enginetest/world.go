@@ -54,11 +54,14 @@ type World struct {
 	T *testing.T
 	// Agents are the profiles by name; "test" is that of runs that name none.
 	Agents Agents
+	// Config is what engines are made with; who makes the profiles may add to it.
+	Config engine.Config
 	nodes  []*engine.Engine
 	asked  int
 	// Calls counts the calls of tools by name and key.
 	Calls Counter
 	runs  []string // in the order of their start, for what is compared
+	notes []string
 }
 
 // New makes a world on a store in memory.
@@ -75,10 +78,16 @@ func New(t *testing.T, open Open, agents func(w *World) Agents) *World {
 // On makes a world on a store.
 func On(t *testing.T, st store.Store, open Open, agents func(w *World) Agents) *World {
 	t.Helper()
-	w := &World{T: t}
+	w := &World{T: t, Config: engine.Config{Store: st, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), AbandonAfter: time.Second}}
 	w.Agents = agents(w)
-	w.nodes = open(t, engine.Config{Store: st, Agents: w.Agents, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), AbandonAfter: time.Second})
+	w.Config.Agents = w.Agents
+	w.nodes = open(t, w.Config)
 	return w
+}
+
+// Note adds to what is compared, with names in place of the ids of runs.
+func (w *World) Note(format string, args ...any) {
+	w.notes = append(w.notes, fmt.Sprintf(format, args...))
 }
 
 // Node gives the node to speak to next.
@@ -163,7 +172,12 @@ func (w *World) Took(id string) string {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	fmt.Fprintf(&b, "%s: %s %s\n", id, r.Status, r.StopReason)
+	fmt.Fprintf(&b, "%s: %s %s, used %d\n", id, r.Status, r.StopReason, r.Usage.TotalTokens)
+	if r.Budget != nil {
+		for _, p := range r.Budget.Pots {
+			fmt.Fprintf(&b, "  budget of the %s: %+v of %+v, held %+v\n", p.Kind, p.Used, p.Limits, p.Held)
+		}
+	}
 	entries, err := e.Entries(w.T.Context(), engine.Ref{Tenant: store.DefaultTenant, ID: r.SessionID}, "", 0)
 	if err != nil {
 		w.T.Fatal(err)
@@ -197,7 +211,7 @@ func (w *World) whole() string {
 		b.WriteString(w.Took(id))
 		names = append(names, id, fmt.Sprint("run ", i+1))
 	}
-	b.WriteString(strings.Join(w.Calls.All(), "\n"))
+	b.WriteString(strings.Join(slices.Concat(w.notes, w.Calls.All()), "\n"))
 	return strings.NewReplacer(names...).Replace(b.String())
 }
 
@@ -240,14 +254,22 @@ func (w *World) told(e *engine.Engine, id string) string {
 	return " " + strings.Join(s, " ")
 }
 
-// journal gives the inputs of a run and the effects that came of them.
+// journal gives the inputs of a run and the effects that came of them. That a run that
+// waited was loaded again, and how often that was so, is not what it did.
 func journal(t *testing.T, rows []engine.TraceView) []string {
 	var out []string
 	for _, r := range rows {
 		if r.Input == (run.TimerFired{}).Kind() && len(r.Effects) == 0 {
 			continue // somebody else looked at the clock, too, and was later
 		}
-		out = append(out, strings.TrimSpace(r.Input+" "+callOf(t, r.Data)))
+		if r.Input == (run.Resumed{}).Kind() {
+			continue
+		}
+		line := strings.TrimSpace(r.Input + " " + callOf(t, r.Data))
+		if n := len(out) - 1; n >= 0 && out[n] == line && r.Input == (run.ChildWaits{}).Kind() && len(r.Effects) == 0 {
+			continue
+		}
+		out = append(out, line)
 		for _, do := range r.Effects {
 			out = append(out, strings.TrimSpace("-> "+do.Kind+" "+callOf(t, do.Data)))
 		}

@@ -3,10 +3,12 @@ package temporal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -22,8 +24,8 @@ const (
 	fireActivity = "agentd.fire"
 	// leastCatchUp is the least that Temporal takes.
 	leastCatchUp = time.Minute
-	// rearrange is how often a worker brings Temporal's schedules up to date.
-	rearrange = 10 * time.Minute
+	// rearrange is how often each node brings Temporal's schedules up to date.
+	rearrange = time.Minute
 )
 
 // Due is what a workflow knows of a schedule.
@@ -33,19 +35,36 @@ type Due struct {
 	At int64 `json:"at,omitempty"`
 }
 
-// schedules is what a worker does at certain times.
+// schedules is what is done at certain times.
 type schedules struct {
-	items []schedule.Item
-	fire  schedule.Fire
+	load func(ctx context.Context) ([]schedule.Item, error)
+	fire schedule.Fire
+	kick chan struct{}
 }
 
-// Schedule has Temporal tell when items are due, from Work on: its schedules become
-// these. It is called once, ahead of Work. Each time is told to one worker, and again
-// while that fails.
-func (x *Executor) Schedule(items []schedule.Item, fire schedule.Fire) {
+// Schedule has Temporal tell when items are due, from Work on: its schedules become what
+// load gives, now, each minute and when Rearrange is called. It is called once, ahead of
+// Work. Each time is told to one worker, and again while that fails.
+func (x *Executor) Schedule(load func(ctx context.Context) ([]schedule.Item, error), fire schedule.Fire) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.schedules = &schedules{items, fire}
+	x.schedules = &schedules{load, fire, make(chan struct{}, 1)}
+	s := x.schedules
+	x.wg.Go(func() { x.arrange(s) })
+}
+
+// Rearrange brings Temporal's schedules up to date soon. It does not wait.
+func (x *Executor) Rearrange() {
+	x.mu.Lock()
+	s := x.schedules
+	x.mu.Unlock()
+	if s == nil {
+		return
+	}
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
 }
 
 // register registers what fires. It is there also for a worker whose configuration has
@@ -76,8 +95,8 @@ func fires(ctx workflow.Context, d Due) error {
 // scheduleID is the id that a schedule has in Temporal.
 func (q queues) scheduleID(id string) string { return q.prefix + "/" + id }
 
-// arrange makes Temporal's schedules those of the configuration, now and again.
-func (x *Executor) arrange(s *schedules, stop <-chan struct{}) {
+// arrange makes Temporal's schedules those that there are, now and again, until Close.
+func (x *Executor) arrange(s *schedules) {
 	for fails := 0; ; fails++ {
 		wait := rearrange
 		if err := x.arrangeOnce(s); err == nil {
@@ -91,9 +110,8 @@ func (x *Executor) arrange(s *schedules, stop <-chan struct{}) {
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
-		case <-stop:
+		case <-s.kick:
 			t.Stop()
-			return
 		case <-x.ctx.Done():
 			t.Stop()
 			return
@@ -101,17 +119,13 @@ func (x *Executor) arrange(s *schedules, stop <-chan struct{}) {
 	}
 }
 
+// arrangeOnce looks at what Temporal has before it looks at what there is: so what
+// another node makes meanwhile is not taken for something that is gone.
 func (x *Executor) arrangeOnce(s *schedules) error {
 	ctx, cancel := context.WithTimeout(x.ctx, time.Minute)
 	defer cancel()
 	c := x.client.ScheduleClient()
-	want := map[string]bool{}
-	for _, it := range s.items {
-		want[x.queues.scheduleID(it.ID)] = true
-		if err := x.arrangeItem(ctx, c, &it); err != nil {
-			return err
-		}
-	}
+	have := map[string]string{}
 	list, err := c.List(ctx, client.ScheduleListOptions{})
 	if err != nil {
 		return err
@@ -121,27 +135,64 @@ func (x *Executor) arrangeOnce(s *schedules) error {
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(e.ID, x.queues.scheduleID("")) && !want[e.ID] {
-			if err := c.GetHandle(ctx, e.ID).Delete(ctx); err != nil {
+		if strings.HasPrefix(e.ID, x.queues.scheduleID("")) {
+			have[e.ID] = e.Note
+		}
+	}
+	items, err := s.load(ctx)
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		id := x.queues.scheduleID(it.ID)
+		if have[id] != noteOf(&it) {
+			if err := x.arrangeItem(ctx, c, &it); err != nil {
 				return err
 			}
+		}
+		delete(have, id)
+	}
+	for id := range have {
+		var gone *serviceerror.NotFound
+		if err := c.GetHandle(ctx, id).Delete(ctx); err != nil && !errors.As(err, &gone) {
+			return err
 		}
 	}
 	return nil
 }
 
+// noteOf is what a schedule's note in Temporal says: which revision it is, and of what.
+func noteOf(it *schedule.Item) string {
+	return fmt.Sprintf("agentd %d: %s %s, %s", it.Revision, it.Times.Cron(), it.Times.Zone(), it.CatchUp)
+}
+
+// revisionOf is the revision that a note says, or -1.
+func revisionOf(note string) int64 {
+	var n int64
+	if _, err := fmt.Sscanf(note, "agentd %d:", &n); err != nil {
+		return -1
+	}
+	return n
+}
+
 func (x *Executor) arrangeItem(ctx context.Context, c client.ScheduleClient, it *schedule.Item) error {
-	id := x.queues.scheduleID(it.ID)
+	id, note := x.queues.scheduleID(it.ID), noteOf(it)
 	spec := client.ScheduleSpec{CronExpressions: []string{it.Times.Cron()}, TimeZoneName: it.Times.Zone()}
 	action := &client.ScheduleWorkflowAction{ID: "schedule/" + id, Workflow: fireWorkflow, Args: []any{Due{Schedule: it.ID}}, TaskQueue: x.queues.runs()}
 	catchUp := max(it.CatchUp, leastCatchUp)
-	_, err := c.Create(ctx, client.ScheduleOptions{ID: id, Spec: spec, Action: action, Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL, CatchupWindow: catchUp})
+	_, err := c.Create(ctx, client.ScheduleOptions{ID: id, Spec: spec, Action: action, Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL, CatchupWindow: catchUp, Note: note})
 	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return err
 	}
 	return c.GetHandle(ctx, id).Update(ctx, client.ScheduleUpdateOptions{DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
 		s := in.Description.Schedule
-		s.Spec, s.Action = &spec, action
+		if s.State == nil {
+			s.State = &client.ScheduleState{}
+		}
+		if revisionOf(s.State.Note) > it.Revision {
+			return nil, temporal.ErrSkipScheduleUpdate // another node knows more
+		}
+		s.Spec, s.Action, s.State.Note = &spec, action, note
 		s.Policy = &client.SchedulePolicies{Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL, CatchupWindow: catchUp}
 		return &client.ScheduleUpdate{Schedule: &s}, nil
 	}})

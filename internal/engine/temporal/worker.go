@@ -43,14 +43,6 @@ func (x *Executor) Work(runs Runs) {
 			}
 		}),
 		x.keep(x.queues.children(), children, w.register))
-	if s != nil {
-		k := &keeper{make(chan struct{}), make(chan struct{})}
-		go func() {
-			defer close(k.done)
-			x.arrange(s, k.stop)
-		}()
-		x.workers = append(x.workers, k)
-	}
 }
 
 // register registers the workflow.

@@ -108,6 +108,9 @@ func Check(tx *store.Tx) error {
 			return Invalid("call %q of run %q lacks an id, a kind, a pool or a class", x.ID, x.RunID)
 		}
 	}
+	if err := checkSchedules(tx); err != nil {
+		return err
+	}
 	return checkKeys(tx)
 }
 

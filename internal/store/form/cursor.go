@@ -17,6 +17,7 @@ const (
 	SessionList   = "s"
 	InterruptList = "i"
 	PotList       = "b"
+	ScheduleList  = "p"
 )
 
 // Cursor is the place in a list after the row with these numbers.

@@ -84,6 +84,7 @@ func (s *Store) statements(b *batch, c *change) {
 		s.dropSession(b, c, id)
 	}
 	s.keys(b, c)
+	s.schedules(b, c)
 	s.cluster(b, c)
 }
 

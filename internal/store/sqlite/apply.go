@@ -142,6 +142,9 @@ func (a *applier) apply(j *job) error {
 	if err := a.keys(t, tx); err != nil {
 		return err
 	}
+	if err := a.schedules(t, tx); err != nil {
+		return err
+	}
 	return a.cluster(t, tx)
 }
 

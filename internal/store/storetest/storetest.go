@@ -76,6 +76,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"ExpiredSessions", testExpired},
 		{"FamilyOfASession", testFamily},
 		{"APIKeys", testAPIKeys},
+		{"Schedules", testSchedules},
+		{"LastOfKeys", testLastKeyed},
 		{"NodesAndLeases", clustered(testNodes)},
 		{"ClaimsAreOneNodesAlone", clustered(testClaims)},
 		{"ClaimsTakeWhatThereIsToDo", clustered(testClaimOrder)},

@@ -34,15 +34,16 @@ func main() {
 	db := flag.String("db", "", "file of the database; empty keeps nothing")
 	namespace := flag.String("namespace", "default", "namespace that is made")
 	rps := flag.Int("pollrps", 2000, "polls per second of a shard's queues (Temporal's default is 20, which makes each step of a run take 50 ms)")
+	suggest := flag.Int("suggest", 4096, "events of a history after which workflows are told to continue as new")
 	level := flag.String("log", "fatal", "least level that is logged: debug, info, warn, error, fatal")
 	flag.Parse()
-	if err := serve(*port, *db, *namespace, *level, *rps); err != nil {
+	if err := serve(*port, *db, *namespace, *level, *rps, *suggest); err != nil {
 		fmt.Fprintln(os.Stderr, "temporaldev: "+err.Error())
 		os.Exit(1)
 	}
 }
 
-func serve(port int, db, namespace, level string, rps int) error {
+func serve(port int, db, namespace, level string, rps, suggest int) error {
 	cfg, store, err := configure(port, db)
 	if err != nil {
 		return err
@@ -66,9 +67,10 @@ func serve(port int, db, namespace, level string, rps int) error {
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithLogger(log.NewZapLogger(log.BuildZapLogger(log.Config{Level: level}))),
 		temporal.WithDynamicConfigClient(dynamicconfig.StaticClient{
-			dynamicconfig.TransferProcessorMaxPollRPS.Key():   rps,
-			dynamicconfig.TimerProcessorMaxPollRPS.Key():      rps,
-			dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): rps,
+			dynamicconfig.TransferProcessorMaxPollRPS.Key():      rps,
+			dynamicconfig.TimerProcessorMaxPollRPS.Key():         rps,
+			dynamicconfig.VisibilityProcessorMaxPollRPS.Key():    rps,
+			dynamicconfig.HistoryCountSuggestContinueAsNew.Key(): suggest,
 		}),
 		temporal.InterruptOn(temporal.InterruptCh()),
 	)
