@@ -12,6 +12,9 @@ import (
 // busQueue is how many messages wait for the server; more are lost, as a bus may.
 const busQueue = 1024
 
+// busTogether is how many messages go in one transaction.
+const busTogether = 64
+
 // Bus carries messages between the processes that use the database, by NOTIFY. It loses
 // what is said while the way to the server is broken.
 type Bus struct {
@@ -72,7 +75,13 @@ func (b *Bus) send(ctx context.Context) {
 	for {
 		select {
 		case m := <-b.out:
-			_, _ = b.s.pool.Exec(ctx, "SELECT pg_notify($1, $2)", b.channel, string(m)) // lost, then
+			// What has gathered meanwhile goes in one transaction: the server takes one
+			// that notifies after the other.
+			all := append(make([]string, 0, busTogether), string(m))
+			for len(all) < busTogether && len(b.out) > 0 {
+				all = append(all, string(<-b.out))
+			}
+			_, _ = b.s.pool.Exec(ctx, "SELECT pg_notify($1, m) FROM unnest($2::text[]) WITH ORDINALITY AS u (m, n) ORDER BY n", b.channel, all) // lost, then
 		case <-ctx.Done():
 			return
 		}
