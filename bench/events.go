@@ -104,9 +104,16 @@ func (b *bench) follow(ctx context.Context, t ticks, model *server, nodes []*ser
 		idle = append(idle, now/1024)
 	}
 	start, before := time.Now(), usage()
+	stood := make([]float64, len(nodes))
+	for i, n := range nodes {
+		stood[i] = queued(n)
+	}
 	// What ends at the end is not part of the stream.
 	time.Sleep(time.Duration(t.Seconds*float64(time.Second)) - time.Second)
 	after, took := usage(), time.Since(start)
+	for i, n := range nodes {
+		stood[i] = (queued(n) - stood[i]) / took.Seconds()
+	}
 	load := loadAverage()
 	if err := dec.Decode(&done); err != nil {
 		return fmt.Errorf("the readers: %w", err)
@@ -123,11 +130,31 @@ func (b *bench) follow(ctx context.Context, t ticks, model *server, nodes []*ser
 	b.note("processor time of the API nodes for a piece and client", "%s µs", number(all/(done.Rate*done.Seconds)))
 	for i, name := range []string{"first API node", "second API node", "worker"} {
 		now, peak := worker.Resident(nodes[i].cmd.Process.Pid)
-		b.note(name, "%s MB with all clients, %s MB at the end, peak %s MB; %s of a processor", number(idle[i]), number(now/1024), number(peak/1024), number((after[i]-before[i])/1e6/took.Seconds()))
+		b.note(name, "%s MB with all clients, %s MB at the end, peak %s MB; %s of a processor, and %s threads at a time waited for one", number(idle[i]), number(now/1024), number(peak/1024), number((after[i]-before[i])/1e6/took.Seconds()), number(stood[i]))
 	}
 	b.note("the model, the clients", "%s and %s of a processor; load of the machine %s", number((after[3]-before[3])/1e6/took.Seconds()), number((after[4]-before[4])/1e6/took.Seconds()), load)
 	b.note("from the end of the last text until the last client had everything", "%s s", number(done.Tail))
 	return nil
+}
+
+// queued is how long the threads of a process were ready to run and did not, in seconds:
+// on a machine that others use, too, it says what a delay is made of.
+func queued(s *server) (sum float64) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	for _, t := range tasks {
+		var ran, waited float64
+		raw, err := os.ReadFile(t)
+		if err != nil {
+			continue // it has ended
+		}
+		if _, err := fmt.Sscan(string(raw), &ran, &waited); err == nil {
+			sum += waited / 1e9
+		}
+	}
+	return sum
 }
 
 // helper starts this program in a role that listens.
