@@ -3,14 +3,19 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 )
 
 // busQueue is how many messages wait for the server; more are lost, as a bus may.
 const busQueue = 1024
+
+// busMost is the longest message in bytes: the server takes less than 8,000.
+const busMost = 7900
 
 // busTogether is how many messages go in one transaction.
 const busTogether = 64
@@ -43,6 +48,9 @@ func (s *Store) Bus() *Bus {
 // Publish sends a message of at most 7,900 bytes of text to everybody who listens, this
 // process too. It does not wait; a message for which there is no room is lost.
 func (b *Bus) Publish(message []byte) {
+	if len(message) > busMost || !utf8.Valid(message) || slices.Contains(message, 0) {
+		return // the server would refuse it, and those that go with it
+	}
 	select {
 	case b.out <- message:
 	default:
