@@ -61,7 +61,7 @@ turns:
 
 // builtin are the tools of a script's profile.
 var builtin = map[string]string{worker.LoopModel: "echo", worker.StreamModel: "", "slow": "", "ask": "ask_user_question",
-	"glob": "glob", "long": "echo", "wide": "lookup", "brief": ""}
+	"glob": "glob", "tick": "", "long": "echo", "wide": "lookup", "brief": ""}
 
 // prepare writes the scripts.
 func (b *bench) prepare() error {

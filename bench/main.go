@@ -26,14 +26,23 @@ func start() error {
 			return library(ctx, os.Args[2:])
 		case "bare":
 			return bare(ctx, os.Args[2:])
+		case "ticker":
+			return ticker(ctx, os.Args[2:])
+		case "readers":
+			return readers(ctx)
 		}
 	}
 	b := &bench{}
-	only := flag.String("only", "", "regular expression: the parts to run (loop, chunk, serve, waiting, start, disk, database)")
+	only := flag.String("only", "", "regular expression: the parts to run (loop, chunk, serve, waiting, start, disk, database, events)")
 	flag.StringVar(&b.agentd, "agentd", "bin/agentd", "the binary under test")
 	flag.StringVar(&b.peer, "peer", "", "the binary of the peer; empty for none")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds; medians are over them")
 	flag.DurationVar(&b.load, "load", 2*time.Second, "how long each load lasts")
+	flag.IntVar(&b.ticks.Runs, "event-runs", 200, "events: runs")
+	flag.IntVar(&b.ticks.Rate, "event-rate", 40, "events: pieces of text a second of each run")
+	flag.IntVar(&b.ticks.Readers, "event-readers", 25, "events: readers of each run")
+	flag.Float64Var(&b.ticks.Seconds, "event-seconds", 20, "events: how long")
+	flag.StringVar(&b.settings, "event-settings", "", "events: more of agentd.yaml")
 	flag.Parse()
 	part, err := regexp.Compile(*only)
 	if err != nil {
@@ -49,7 +58,7 @@ func start() error {
 	for _, p := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"loop", b.loop}, {"chunk", b.chunk}, {"serve", b.serve}, {"waiting", b.waiting}, {"start", b.start}, {"disk", b.disk}, {"database", b.database}} {
+	}{{"loop", b.loop}, {"chunk", b.chunk}, {"serve", b.serve}, {"waiting", b.waiting}, {"start", b.start}, {"disk", b.disk}, {"database", b.database}, {"events", b.events}} {
 		if !part.MatchString(p.name) {
 			continue
 		}
@@ -69,5 +78,7 @@ type bench struct {
 	rounds       int
 	load         time.Duration
 	folders      int
+	ticks        ticks
+	settings     string
 	rows         []row
 }

@@ -71,7 +71,7 @@ type server struct {
 	url string
 }
 
-var address = regexp.MustCompile(`listens on (http://[0-9.]+:[0-9]+)`)
+var address = regexp.MustCompile(`(?:listens on |; )(http://[0-9.]+:[0-9]+)`)
 
 // listen starts a process in a folder; it says where it listens on standard error.
 // What it says later is read and dropped.

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"sync"
 	"time"
 
 	"agentd/event"
+	"agentd/message"
 )
 
 // Bus carries short messages between the nodes of a store. It may lose messages, hold
@@ -100,9 +102,14 @@ type note struct {
 	Data json.RawMessage `json:"x,omitempty"`
 	// Prev is the number of the event ahead of Events, Durable one up to which the
 	// store has all of the run's events.
-	Prev    int64         `json:"p,omitempty"`
-	Durable int64         `json:"d,omitempty"`
-	Events  []event.Event `json:"e,omitempty"`
+	Prev    int64 `json:"p,omitempty"`
+	Durable int64 `json:"d,omitempty"`
+	// Whole, of noteWatch: whoever reads lacks what is live and in no commit; of
+	// noteEvents: this is that, and what is ahead of it is in the store.
+	Whole  bool          `json:"w,omitempty"`
+	Events []event.Event `json:"e,omitempty"`
+	// Words are events in another form, on the bus alone.
+	Words []word `json:"x,omitempty"`
 }
 
 func (n *note) ref() Ref { return Ref{n.Tenant, n.Run} }
@@ -119,6 +126,7 @@ type busMessage struct {
 type hub struct {
 	bus  Bus
 	id   string
+	own  []byte // how messages of this node begin
 	take func(note)
 	// missed is told that something was lost.
 	missed func()
@@ -139,7 +147,8 @@ type hub struct {
 }
 
 func newHub(bus Bus, id string, take func(note), missed func()) *hub {
-	h := &hub{bus: bus, id: id, take: take, missed: missed, senders: map[string]int64{}}
+	own := append(message.AppendString([]byte(`{"s":`), id), ',')
+	h := &hub{bus: bus, id: id, own: own, take: take, missed: missed, senders: map[string]int64{}}
 	if bus != nil {
 		h.stop = bus.Subscribe(h.receive)
 	}
@@ -180,7 +189,7 @@ func (h *hub) send(n note) {
 		n.Events = nil
 	}
 	k := len(h.out) - 1
-	if k >= 0 && n.Kind == noteEvents && h.out[k].Kind == noteEvents && h.out[k].ref() == n.ref() && len(n.Events) > 0 && len(h.out[k].Events) > 0 {
+	if k >= 0 && !n.Whole && n.Kind == noteEvents && h.out[k].Kind == noteEvents && h.out[k].ref() == n.ref() && len(n.Events) > 0 && len(h.out[k].Events) > 0 {
 		h.out[k].Events = append(h.out[k].Events, n.Events...)
 		h.out[k].Durable = n.Durable
 	} else if k < 0 || n.Kind != h.out[k].Kind || n.ID != h.out[k].ID || n.ref() != h.out[k].ref() || len(n.Events)+len(n.Data) > 0 {
@@ -209,23 +218,15 @@ func (h *hub) flush() {
 	notes := h.out
 	h.out, h.size, h.scheduled, h.last = nil, 0, false, time.Now()
 	h.mu.Unlock()
-	var raws []json.RawMessage
+	var raws [][]byte
 	size := 0
 	emit := func() {
 		h.publish(raws)
 		raws, size = nil, 0
 	}
-	for _, n := range notes {
-		for _, part := range parts(n) {
-			raw, err := json.Marshal(part)
-			if err == nil && len(raw) > busMost-200 {
-				part.Events = nil
-				raw, err = json.Marshal(part)
-			}
-			if err != nil {
-				continue // the store has it
-			}
-			if size+len(raw) > busMost-200 {
+	for i := range notes {
+		for _, raw := range notes[i].encode() {
+			if size > 0 && size+len(raw) > busMost-200 {
 				emit()
 			}
 			raws, size = append(raws, raw), size+len(raw)+1
@@ -237,7 +238,7 @@ func (h *hub) flush() {
 }
 
 // publish sends one message; without notes it is a sign of life.
-func (h *hub) publish(notes []json.RawMessage) {
+func (h *hub) publish(notes [][]byte) {
 	if h.bus == nil {
 		return
 	}
@@ -249,47 +250,9 @@ func (h *hub) publish(notes []json.RawMessage) {
 		return
 	}
 	h.count++
-	m := busMessage{Sender: h.id, Count: h.count, Notes: notes}
+	raw := encodeMessage(h.id, h.count, notes)
 	h.mu.Unlock()
-	if raw, err := json.Marshal(m); err == nil {
-		h.bus.Publish(raw)
-	}
-}
-
-// parts cuts a note into ones that fit into messages. An event that does not fit goes
-// without: the numbers of the next show that it is missing.
-func parts(n note) []note {
-	if len(n.Events) == 0 {
-		return []note{n}
-	}
-	var out []note
-	cur := n
-	cur.Events = nil
-	size, prev := 0, n.Prev
-	cut := func() {
-		if len(cur.Events) > 0 {
-			out = append(out, cur)
-		}
-		cur.Events, cur.Prev, size = nil, prev, 0
-	}
-	for _, whole := range n.Events {
-		for _, ev := range pieces(whole) {
-			raw, err := json.Marshal(ev)
-			if err != nil || len(raw) > busMost-500 {
-				cut()
-				out = append(out, note{Kind: n.Kind, Tenant: n.Tenant, Run: n.Run, Prev: ev.Seq, Durable: n.Durable})
-				prev = ev.Seq
-				cur.Prev = prev
-				continue
-			}
-			if size+len(raw) > busMost-500 {
-				cut()
-			}
-			cur.Events, size, prev = append(cur.Events, ev), size+len(raw)+1, ev.Seq
-		}
-	}
-	cut()
-	return out
+	h.bus.Publish(raw)
 }
 
 // pieces cuts a long delta; a part of it has the number of its last byte.
@@ -314,8 +277,14 @@ func pieces(ev event.Event) []event.Event {
 }
 
 func (h *hub) receive(raw []byte) {
-	var m busMessage
-	if json.Unmarshal(raw, &m) != nil {
+	if bytes.HasPrefix(raw, h.own) {
+		h.mu.Lock()
+		h.heard = time.Now()
+		h.mu.Unlock()
+		return
+	}
+	m, notes, ok := decodeMessage(raw)
+	if !ok {
 		return // somebody else's
 	}
 	h.mu.Lock()
@@ -323,25 +292,18 @@ func (h *hub) receive(raw []byte) {
 		h.mu.Unlock()
 		return
 	}
-	if m.Sender == h.id {
-		h.heard = time.Now()
-		h.mu.Unlock()
-		return
-	}
 	before, known := h.senders[m.Sender]
 	if len(h.senders) > 4096 {
 		clear(h.senders)
 	}
-	h.senders[m.Sender] = m.Count
+	h.senders[m.Sender] = max(before, m.Count)
 	h.mu.Unlock()
-	if lost := m.Count != before+1 && (known || m.Count != 1); lost {
+	// One that comes again, or late, is no loss.
+	if lost := m.Count > before+1 && (known || m.Count != 1); lost {
 		h.missed()
 	}
-	for _, r := range m.Notes {
-		var n note
-		if json.Unmarshal(r, &n) == nil {
-			h.take(n)
-		}
+	for i := range notes {
+		h.take(notes[i])
 	}
 }
 

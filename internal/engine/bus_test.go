@@ -116,11 +116,12 @@ func TestALostMessageIsNoticed(t *testing.T) {
 // FuzzBusMessage: anybody may write to a channel of the database.
 func FuzzBusMessage(f *testing.F) {
 	f.Add([]byte(`{"s":"a","c":1,"n":[{"k":"events","t":"t","r":"r","p":1,"d":2,"e":[{"v":1,"run_id":"r","seq":3,"ts":"2026-01-01T00:00:00.000Z","type":"text_delta","step":1,"data":{"text":"x"}}]}]}`))
+	f.Add([]byte(`{"s":"a","c":1,"n":[{"k":"events","t":"t","r":"r","p":1,"d":2,"x":[{"s":4,"t":5,"p":1,"b":1,"h":true,"x":"abc"}]}]}`))
 	f.Add([]byte(`{"s":"a","c":1,"n":[1,null,{}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		h := newHub(&MemoryBus{}, "b", func(n note) {
-			for _, p := range parts(n) {
-				_ = p.ref()
+			if n.encode(); n.ref().ID == "" {
+				return
 			}
 		}, func() {})
 		defer h.close()

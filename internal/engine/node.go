@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -60,6 +61,8 @@ type node struct {
 	cfg Cluster
 	st  store.Cluster
 	hub *hub
+	// turns are those of readers.
+	turns turns
 	// exec is cfg.Executor or the workers.
 	exec Executor
 
@@ -114,7 +117,7 @@ func newNode(e *Engine, cfg Cluster) (*node, error) {
 		cfg.DrainTimeout = 30 * time.Second
 	}
 	n := &node{e: e, cfg: cfg, st: st, exec: cfg.Executor, kicks: make(chan struct{}, 1), orphans: map[Ref]int64{}, resting: map[Ref]bool{},
-		replies: map[string]awaited{}, watchers: map[Ref]time.Time{}, named: map[Ref]bool{}, pool: newPoolNode()}
+		turns: turns{most: 4 * runtime.GOMAXPROCS(0)}, replies: map[string]awaited{}, watchers: map[Ref]time.Time{}, named: map[Ref]bool{}, pool: newPoolNode()}
 	if n.exec == nil {
 		n.exec = workersOf{n}
 	}

@@ -283,7 +283,7 @@ func (e *Engine) Load(ctx context.Context) (Load, error) {
 	e.mu.Unlock()
 	for _, s := range streams {
 		s.mu.Lock()
-		l.Readers += len(s.subs)
+		l.Readers += len(s.subs) + len(s.feeds.readers)
 		s.mu.Unlock()
 	}
 	l.Broken = e.broken.Load() != nil

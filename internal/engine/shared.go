@@ -54,17 +54,19 @@ func (n *node) take(x note) {
 		}
 	case noteEvents:
 		if s != nil {
-			s.relay(piece{prev: x.Prev, durable: x.Durable, events: x.Events})
+			if s.relay(piece{prev: x.Prev, durable: x.Durable, events: x.Events, whole: x.Whole}) {
+				n.announce(ref, true)
+			}
 		}
 	case noteWatch:
 		if d != nil && s != nil {
-			n.passOn(ref, s)
+			n.passOn(ref, s, x.Whole)
 		}
 	case noteAsk, noteStop, noteResult, noteNews:
 		n.takePool(x)
 	case noteHome:
 		if d == nil && s != nil && s.followed() {
-			n.hub.send(note{Kind: noteWatch, Tenant: ref.Tenant, Run: ref.ID})
+			n.announce(ref, true)
 		}
 	}
 }
@@ -95,10 +97,17 @@ func (n *node) missed() {
 	for _, d := range e.drivers {
 		d.put(item{mail: true})
 	}
-	for _, s := range e.streams {
+	ask := map[Ref]bool{}
+	for ref, s := range e.streams {
 		s.relay(piece{look: true})
+		ask[ref] = e.drivers[ref] == nil && s.asks()
 	}
 	e.mu.Unlock()
+	for ref, lacks := range ask {
+		if lacks {
+			n.announce(ref, true)
+		}
+	}
 	for _, ref := range refs {
 		e.wakeWaiters(ref)
 	}
@@ -108,23 +117,24 @@ func (n *node) missed() {
 func (n *node) watching() time.Duration { return 15 * n.cfg.Poll }
 
 // passOn has the events of a run that is driven here passed on to other nodes for a
-// while.
-func (n *node) passOn(ref Ref, s *stream) {
+// while, from what no commit contains on if whole.
+func (n *node) passOn(ref Ref, s *stream, whole bool) {
 	n.mu.Lock()
 	n.watchers[ref] = time.Now().Add(n.watching())
 	n.mu.Unlock()
 	s.pass(func(p piece) {
-		n.hub.send(note{Kind: noteEvents, Tenant: ref.Tenant, Run: ref.ID, Prev: p.prev, Durable: p.durable, Events: p.events})
-	})
+		n.hub.send(note{Kind: noteEvents, Tenant: ref.Tenant, Run: ref.ID, Prev: p.prev, Durable: p.durable, Events: p.events, Whole: p.whole})
+	}, whole)
 }
 
-// announce tells whoever drives a run that it is read here.
-func (n *node) announce(ref Ref) {
+// announce tells whoever drives a run that it is read here; whole: from what is live now
+// and in no commit.
+func (n *node) announce(ref Ref, whole bool) {
 	n.e.mu.Lock()
 	d := n.e.drivers[ref]
 	n.e.mu.Unlock()
 	if d == nil {
-		n.hub.send(note{Kind: noteWatch, Tenant: ref.Tenant, Run: ref.ID})
+		n.hub.send(note{Kind: noteWatch, Tenant: ref.Tenant, Run: ref.ID, Whole: whole})
 	}
 }
 
@@ -143,23 +153,23 @@ func (n *node) announceAll() {
 	}
 	n.mu.Unlock()
 	e := n.e
-	var read []Ref
+	read := map[Ref]*stream{}
 	e.mu.Lock()
 	for _, ref := range over {
 		if s := e.streams[ref]; s != nil {
-			s.pass(nil)
+			s.pass(nil, false)
 		}
 	}
 	if again {
 		for ref, s := range e.streams {
 			if e.drivers[ref] == nil && s.followed() {
-				read = append(read, ref)
+				read[ref] = s
 			}
 		}
 	}
 	e.mu.Unlock()
-	for _, ref := range read {
-		n.hub.send(note{Kind: noteWatch, Tenant: ref.Tenant, Run: ref.ID})
+	for ref, s := range read {
+		n.announce(ref, s.lacks())
 	}
 }
 

@@ -38,6 +38,8 @@ type stream struct {
 	whole bool
 	// feeds are who reads it on a shared store.
 	feeds feeds
+	// lookups are what those want of the store.
+	lookups lookups
 }
 
 // maxEarly bounds early.
@@ -143,6 +145,7 @@ func (s *stream) start(seq int64) {
 	s.whole, s.early = seq == 0 && s.seq == 0, nil
 	s.seq, s.limit, s.sent = max(s.seq, seq), seq, max(s.sent, seq)
 	s.queue, s.live = nil, nil
+	s.feeds.tail.clear()
 }
 
 // publish is called when the commit of the batches is durable.
@@ -212,8 +215,10 @@ func (r *reader) signal() {
 	}
 }
 
-// next waits for events. It gives the buffer away; spare is reused for the next.
-func (r *reader) next(ctx context.Context, done <-chan struct{}, spare []event.Event) (events []event.Event, closed bool, err error) {
+// next waits for events. It gives the buffer away; spare is reused for the next. None
+// come when the pulse beats.
+func (r *reader) next(ctx context.Context, done <-chan struct{}, p *pulse, spare []event.Event) (events []event.Event, closed bool, err error) {
+	p.rest()
 	for {
 		r.mu.Lock()
 		switch {
@@ -231,6 +236,10 @@ func (r *reader) next(ctx context.Context, done <-chan struct{}, spare []event.E
 		r.mu.Unlock()
 		select {
 		case <-r.wake:
+		case <-p.beat():
+			if idle, _ := p.due(); idle {
+				return nil, false, nil
+			}
 		case <-ctx.Done():
 			return nil, false, ctx.Err()
 		case <-done:

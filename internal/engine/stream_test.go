@@ -16,7 +16,7 @@ func drain(t *testing.T, r *reader) []event.Event {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	events, _, err := r.next(ctx, nil, nil)
+	events, _, err := r.next(ctx, nil, nil, nil)
 	if err != nil && err != context.Canceled {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestSlowReaderIsDisconnected(t *testing.T) {
 	for range 5 {
 		s.publishLive(delta("x"))
 	}
-	if _, _, err := slow.next(context.Background(), nil, nil); err != ErrSlowReader {
+	if _, _, err := slow.next(context.Background(), nil, nil, nil); err != ErrSlowReader {
 		t.Errorf("the slow reader got %v", err)
 	}
 	if got := drain(t, quick); len(got) != 5 {

@@ -8,51 +8,46 @@ import (
 	"agentd/event"
 	"agentd/fault"
 	"agentd/internal/run"
+	"agentd/internal/store"
 )
 
 // replayPage is how many events a reader takes from the store at a time: what a
 // reader holds does not grow with the run.
 const replayPage = 512
 
-// Watch yields the events of a run with numbers above after: first those that
-// are stored, then those that come, until the terminal event. It yields an error
-// once, as its last element: ErrSlowReader, ctx's error, or a *fault.Error.
-//
-// The events and their payloads are shared: they must not be changed.
-func (e *Engine) Watch(ctx context.Context, ref Ref, after int64) iter.Seq2[event.Event, error] {
-	if e.node != nil {
-		return e.followRun(ctx, ref, after)
+// alone follows a run that only this engine can drive.
+func (w *watcher) alone(ctx context.Context) {
+	e := w.e
+	s := e.acquire(w.ref)
+	defer e.release(w.ref, s)
+	// Reader first, store second: what happens in between comes twice
+	// and is recognised by its number; nothing is missed.
+	r, whole := s.subscribe(e.cfg.ReaderBuffer, w.seen)
+	defer s.unsubscribe(r)
+	if !whole && w.catchUp(ctx) {
+		return
 	}
-	return func(yield func(event.Event, error) bool) {
-		s := e.acquire(ref)
-		defer e.release(ref, s)
-		// Reader first, store second: what happens in between comes twice
-		// and is recognised by its number; nothing is missed.
-		r, whole := s.subscribe(e.cfg.ReaderBuffer, after)
-		defer s.unsubscribe(r)
-		w := &watcher{e: e, ref: ref, seen: after, yield: yield}
-		if !whole && w.catchUp(ctx) {
+	p := newPulse(w.idle, 0)
+	defer p.stop()
+	var spare []event.Event
+	for {
+		events, closed, err := r.next(ctx, e.ctx.Done(), p, spare)
+		switch {
+		case err != nil:
+			w.fail(err)
+			return
+		case closed:
+			w.fail(errNotDriven)
+			return
+		case len(events) == 0:
+			if w.silent() {
+				return
+			}
+		case w.give(events, nil, false):
 			return
 		}
-		var spare []event.Event
-		for {
-			events, closed, err := r.next(ctx, e.ctx.Done(), spare)
-			if err != nil {
-				yield(event.Event{}, err)
-				return
-			}
-			if closed {
-				yield(event.Event{}, errNotDriven)
-				return
-			}
-			for i := range events {
-				if w.give(events[i]) {
-					return
-				}
-			}
-			clear(events)
-			spare = events
-		}
+		clear(events)
+		spare = events
 	}
 }
 
@@ -60,7 +55,7 @@ func (e *Engine) Watch(ctx context.Context, ref Ref, after int64) iter.Seq2[even
 func (w *watcher) catchUp(ctx context.Context) (done bool) {
 	e, ref := w.e, w.ref
 	if _, err := e.store.Run(ctx, ref.Tenant, ref.ID); err != nil {
-		w.yield(event.Event{}, notFound("run", ref.ID, err))
+		w.fail(notFound("run", ref.ID, err))
 		return true
 	}
 	if w.replay(ctx) {
@@ -69,14 +64,14 @@ func (w *watcher) catchUp(ctx context.Context) (done bool) {
 	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
 	switch {
 	case err != nil:
-		w.yield(event.Event{}, internal("engine.Watch", err))
+		w.fail(internal("engine.Watch", err))
 		return true
 	case run.Status(row.Status).Ended():
 		// It may have ended after the replay, or after was past the end.
 		w.replay(ctx)
 		return true
 	case row.Status == string(run.Running) && !e.driving(ref):
-		w.yield(event.Event{}, errNotDriven)
+		w.fail(errNotDriven)
 		return true
 	}
 	return false
@@ -98,43 +93,59 @@ func (e *Engine) driving(ref Ref) bool {
 	return err == nil && row.Status != string(run.Running)
 }
 
-// watcher is one Watch under way.
-type watcher struct {
-	e     *Engine
-	ref   Ref
-	seen  int64
-	yield func(event.Event, error) bool
-	h     hydrator
-}
-
-// give yields what the reader has not seen of an event and reports whether that
-// was the end.
-func (w *watcher) give(ev event.Event) (done bool) {
-	ev, ok := event.After(ev, w.seen)
-	if !ok {
-		return ev.Type.Terminal() // a position beyond the end
-	}
-	w.seen = ev.Seq
-	return !w.yield(ev, nil) || ev.Type.Terminal()
-}
+// chunkBytes is how much text a reader is given at a time of what is stored; the last
+// event of it may go beyond.
+const chunkBytes = 64 << 10
 
 // replay yields what is stored and reports whether that was the end.
 func (w *watcher) replay(ctx context.Context) (done bool) {
 	for {
 		rows, err := w.e.store.Events(ctx, w.ref.Tenant, w.ref.ID, w.seen, w.e.page)
 		if err != nil {
-			w.yield(event.Event{}, internal("engine.Watch", err))
+			w.fail(internal("engine.Watch", err))
 			return true
 		}
-		for _, row := range rows {
-			if w.give(w.h.event(ctx, w.e, w.ref.Tenant, row)) {
+		more := len(rows) == w.e.page
+		for len(rows) > 0 {
+			var events []event.Event
+			events, rows = w.h.some(ctx, w.e, w.ref.Tenant, rows, chunkBytes)
+			if w.give(events, nil, more || len(rows) > 0) {
 				return true
 			}
 		}
-		if len(rows) < w.e.page {
+		if !more {
 			return false
 		}
 	}
+}
+
+// some fills in rows up to so many bytes of text, and gives back the others.
+func (h *hydrator) some(ctx context.Context, e *Engine, tenant string, rows []*store.Event, most int) (events []event.Event, rest []*store.Event) {
+	n := 0
+	for i, row := range rows {
+		ev := h.event(ctx, e, tenant, row)
+		events = append(events, ev)
+		if n += weight(&ev); n >= most {
+			return events, rows[i+1:]
+		}
+	}
+	return events, nil
+}
+
+// weight is about how large an event is.
+func weight(ev *event.Event) int {
+	const rest = 200
+	switch d := ev.Data.(type) {
+	case *event.Delta:
+		return rest + len(d.Text)
+	case *event.Text:
+		return rest + len(d.Text)
+	case *event.Tool:
+		return rest + len(d.Args) + len(d.Result) + len(d.Text)
+	case *event.Ended:
+		return rest + len(d.Output)
+	}
+	return rest
 }
 
 // Replay yields the stored events of a run with numbers above after, without
@@ -147,8 +158,27 @@ func (e *Engine) Replay(ctx context.Context, ref Ref, after int64) iter.Seq2[eve
 			yield(event.Event{}, notFound("run", ref.ID, err))
 			return
 		}
-		w := &watcher{e: e, ref: ref, seen: after, yield: yield}
-		w.replay(ctx)
+		h := hydrator{}
+		for {
+			rows, err := e.store.Events(ctx, ref.Tenant, ref.ID, after, e.page)
+			if err != nil {
+				yield(event.Event{}, internal("engine.Replay", err))
+				return
+			}
+			for _, row := range rows {
+				ev, ok := event.After(h.event(ctx, e, ref.Tenant, row), after)
+				if ok && !yield(ev, nil) {
+					return
+				}
+				after = max(after, row.Seq)
+				if event.Type(row.Type).Terminal() {
+					return
+				}
+			}
+			if len(rows) < e.page {
+				return
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"iter"
+	"time"
 
 	"agentd/event"
 	"agentd/internal/engine"
@@ -63,6 +64,9 @@ type Journal interface {
 	// Watch yields the events above after, stored ones first, then those
 	// that come, until the terminal event. It yields an error at most once, last.
 	Watch(ctx context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error]
+	// Follow is Watch in batches: what is there at a time comes at a time. A batch
+	// without events comes whenever none came for as long as idle.
+	Follow(ctx context.Context, ref engine.Ref, after int64, idle time.Duration) iter.Seq2[engine.Batch, error]
 	// Replay yields the stored events above after, without waiting. It
 	// reads on as its reader does. It yields an error at most once, last.
 	Replay(ctx context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error]

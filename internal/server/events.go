@@ -74,38 +74,34 @@ func (s *Server) seenAll(ctx context.Context, ref engine.Ref, after int64) (bool
 	return true, nil
 }
 
+// streamBytes is how much is gathered for a client before it is written, if more is
+// there already.
+const streamBytes = 32 << 10
+
+// streamEvents writes in the goroutine that reads: with thousands of clients one that
+// hands over to another costs more than the events.
 func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request, ref engine.Ref, after int64) error {
-	st := wire.NewStream(w, wire.StreamConfig{Heartbeat: s.opts.Heartbeat, WriteTimeout: s.opts.WriteTimeout, Closing: s.closing})
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(s.ending, func() { cancel(wire.ErrClosing) })()
+	st := wire.NewStream(w, wire.StreamConfig{WriteTimeout: s.opts.WriteTimeout})
 	seen := after
-	err := st.Run(r.Context(), func(ctx context.Context, out *wire.Out) error {
-		if b, ok := out.Begin(); ok {
-			out.End(append(b, retryHint...))
+	err := st.Write([]byte(retryHint))
+	if err == nil {
+		seen, err = s.follow(ctx, st, ref, after)
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		// It ended because the client went, its key or the server, which is no error of it.
+		if err = wire.ErrGone; errors.Is(cause, wire.ErrClosing) {
+			err = wire.ErrClosing
 		}
-		for ev, err := range s.engine.Watch(ctx, ref, after) {
-			if err != nil {
-				return err
-			}
-			b, ok := out.Begin()
-			if !ok {
-				return ctx.Err()
-			}
-			b, err = appendEvent(b, &ev)
-			out.End(b)
-			if err != nil {
-				return err
-			}
-			seen = ev.Seq
-		}
-		return nil
-	})
+	}
 	if ended := wire.KeyEnded(r.Context()); ended != nil {
 		err = ended
 	}
 	switch {
 	case err == nil || errors.Is(err, wire.ErrGone):
 		return nil
-	case !st.Started():
-		return err
 	}
 	why := "the stream ended early"
 	switch {
@@ -121,6 +117,52 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request, ref engine
 	}
 	_ = st.Write(fmt.Appendf(nil, ": %s; resume with Last-Event-ID: %d\n\n", why, seen))
 	return nil
+}
+
+// follow writes the events of a run as they come, and says which was the last.
+func (s *Server) follow(ctx context.Context, st *wire.Stream, ref engine.Ref, after int64) (seen int64, err error) {
+	var buf []byte
+	for b, err := range s.engine.Follow(ctx, ref, after, s.opts.Heartbeat) {
+		if err != nil {
+			if len(buf) > 0 {
+				_ = st.Write(buf) // what is written is seen
+			}
+			return after, err
+		}
+		raw, err := []byte(wire.Keepalive), error(nil)
+		if len(b.Events) > 0 {
+			if raw, err = b.Form(encodeEvents); err != nil {
+				return after, err
+			}
+			after = b.Events[len(b.Events)-1].Seq
+		}
+		if b.More && len(buf)+len(raw) < streamBytes {
+			buf = append(buf, raw...)
+			continue
+		}
+		if len(buf) > 0 {
+			raw = append(buf, raw...)
+			if buf = raw[:0]; cap(buf) > 2*streamBytes {
+				buf = nil
+			}
+		}
+		if err := st.Write(raw); err != nil {
+			return after, err
+		}
+	}
+	return after, nil
+}
+
+// encodeEvents gives the wire form of events.
+func encodeEvents(events []event.Event) ([]byte, error) {
+	b := make([]byte, 0, 256*len(events))
+	for i := range events {
+		var err error
+		if b, err = appendEvent(b, &events[i]); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
 }
 
 // appendEvent appends the wire form of an event, whole or not at all.

@@ -347,42 +347,6 @@ func (e *fake) Interrupt(_ context.Context, ref engine.Ref) (*engine.InterruptVi
 	return nil, fault.New(fault.NotFound, "no such interrupt")
 }
 
-func (e *fake) Watch(ctx context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error] {
-	return func(yield func(event.Event, error) bool) {
-		r, err := e.run(ref.ID)
-		if err != nil {
-			yield(event.Event{}, err)
-			return
-		}
-		next := 0
-		for live := false; ; live = true {
-			r.mu.Lock()
-			events, changed := r.events[next:], r.changed
-			r.mu.Unlock()
-			if live && e.readerBuffer > 0 && len(events) > e.readerBuffer {
-				yield(event.Event{}, engine.ErrSlowReader)
-				return
-			}
-			next += len(events)
-			for _, ev := range events {
-				ev, ok := event.After(ev, after)
-				if ok && (!yield(ev, nil) || ev.Type.Terminal()) {
-					return
-				}
-				if ev.Type.Terminal() {
-					return
-				}
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				yield(event.Event{}, ctx.Err())
-				return
-			}
-		}
-	}
-}
-
 func (e *fake) Trace(_ context.Context, ref engine.Ref, after, limit int) (rows []engine.TraceView, more bool, err error) {
 	if _, err := e.run(ref.ID); err != nil {
 		return nil, false, err

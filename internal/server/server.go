@@ -28,7 +28,10 @@ type Server struct {
 	chat    *openai.Face
 	// closing is closed when a shutdown begins, expired when its grace is over.
 	closing, expired chan struct{}
-	stopOnce         sync.Once
+	// ending ends with closing.
+	ending   context.Context
+	end      context.CancelFunc
+	stopOnce sync.Once
 
 	// remote is whether others than this machine reach the server.
 	remote atomic.Bool
@@ -42,6 +45,7 @@ type Server struct {
 func New(e Engine, o *Options) *Server {
 	opts := o.withDefaults()
 	s := &Server{engine: e, opts: opts, log: opts.Log, closing: make(chan struct{}), expired: make(chan struct{})}
+	s.ending, s.end = context.WithCancel(context.Background())
 	s.chat = openai.New(e, openai.Config{
 		DefaultProfile: opts.DefaultProfile,
 		TaskProfile:    opts.TaskProfile,
@@ -179,7 +183,7 @@ func (s *Server) Serve(ctx context.Context, addr string) error {
 }
 
 func (s *Server) shutdown(h *http.Server) {
-	s.stopOnce.Do(func() { close(s.closing) })
+	s.stopOnce.Do(func() { close(s.closing); s.end() })
 	grace, cancel := context.WithTimeout(context.Background(), s.opts.Grace)
 	defer cancel()
 	if h.Shutdown(grace) != nil {

@@ -3,14 +3,22 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 )
 
 // busQueue is how many messages wait for the server; more are lost, as a bus may.
 const busQueue = 1024
+
+// busMost is the longest message in bytes: the server takes less than 8,000.
+const busMost = 7900
+
+// busTogether is how many messages go in one transaction.
+const busTogether = 64
 
 // Bus carries messages between the processes that use the database, by NOTIFY. It loses
 // what is said while the way to the server is broken.
@@ -40,6 +48,9 @@ func (s *Store) Bus() *Bus {
 // Publish sends a message of at most 7,900 bytes of text to everybody who listens, this
 // process too. It does not wait; a message for which there is no room is lost.
 func (b *Bus) Publish(message []byte) {
+	if len(message) > busMost || !utf8.Valid(message) || slices.Contains(message, 0) {
+		return // the server would refuse it, and those that go with it
+	}
 	select {
 	case b.out <- message:
 	default:
@@ -72,7 +83,13 @@ func (b *Bus) send(ctx context.Context) {
 	for {
 		select {
 		case m := <-b.out:
-			_, _ = b.s.ahead.Exec(ctx, "SELECT pg_notify($1, $2)", b.channel, string(m)) // lost, then
+			// What has gathered meanwhile goes in one transaction: the server takes one
+			// that notifies after the other.
+			all := append(make([]string, 0, busTogether), string(m))
+			for len(all) < busTogether && len(b.out) > 0 {
+				all = append(all, string(<-b.out))
+			}
+			_, _ = b.s.ahead.Exec(ctx, "SELECT pg_notify($1, m) FROM unnest($2::text[]) WITH ORDINALITY AS u (m, n) ORDER BY n", b.channel, all) // lost, then
 		case <-ctx.Done():
 			return
 		}
