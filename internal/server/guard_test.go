@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -264,6 +265,25 @@ func TestShutdownDelay(t *testing.T) {
 	<-stopped
 	if status("/healthz") != 0 || time.Since(began) < 2*time.Second {
 		t.Errorf("it ended after %v", time.Since(began))
+	}
+}
+
+// A process that ends by and by says so from the beginning.
+func TestLeave(t *testing.T) {
+	s := server.New(newFake(), nil)
+	ask := func(path string) int {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", "http://localhost"+path, nil)
+		s.Handler().ServeHTTP(w, r)
+		return w.Code
+	}
+	if got := []int{ask("/readyz"), ask("/healthz")}; !slices.Equal(got, []int{200, 200}) {
+		t.Errorf("at first: %v", got)
+	}
+	s.Leave()
+	s.Leave()
+	if got := []int{ask("/readyz"), ask("/healthz")}; !slices.Equal(got, []int{503, 200}) {
+		t.Errorf("when it leaves: %v", got)
 	}
 }
 

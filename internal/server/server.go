@@ -29,7 +29,7 @@ type Server struct {
 	// leaving is closed when the server is told to end, closing when it takes no more
 	// requests, expired when its grace is over.
 	leaving, closing, expired chan struct{}
-	stopOnce                  sync.Once
+	leaveOnce, stopOnce       sync.Once
 
 	// remote is whether others than this machine reach the server.
 	remote atomic.Bool
@@ -183,9 +183,13 @@ func (s *Server) Serve(ctx context.Context, addr string) error {
 	return nil
 }
 
+// Leave says at GET /readyz that the process is about to end, ahead of the end of
+// Serve, which says it by itself.
+func (s *Server) Leave() { s.leaveOnce.Do(func() { close(s.leaving) }) }
+
 func (s *Server) shutdown(h *http.Server) {
+	s.Leave()
 	s.stopOnce.Do(func() {
-		close(s.leaving)
 		if s.opts.Delay > 0 {
 			<-time.After(s.opts.Delay)
 		}
