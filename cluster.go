@@ -65,14 +65,15 @@ func (rt *Runtime) Pools() (pools []string, drives bool) { return rt.engine.Pool
 // Shared is whether the runtime shares its store with others.
 func (rt *Runtime) Shared() bool { return rt.shared }
 
-// WorkerServer is a server with nothing but /healthz and /metrics, for a process that
-// drives runs and takes no requests.
+// WorkerServer is a server with nothing but /healthz, /readyz and /metrics, for a
+// process that drives runs and takes no requests.
 func (rt *Runtime) WorkerServer() (*server.Server, error) {
 	if err := rt.writable("WorkerServer"); err != nil {
 		return nil, err
 	}
 	o := rt.serverOptions()
-	o.Paths = []string{"/healthz", "/metrics"}
+	o.Paths = []string{"/healthz", "/readyz", "/metrics"}
+	o.Delay = 0 // nobody sends it requests that would go elsewhere
 	return server.New(rt.engine, o), nil
 }
 

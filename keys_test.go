@@ -18,7 +18,7 @@ func TestServerOptions(t *testing.T) {
 tls: {cert: c, key: k}
 cors: {origins: ["http://o"]}
 limits: {max_body_bytes: 2001}
-http: {max_header_bytes: 5002, header_timeout: 3s, body_timeout: 4s, answer_timeout: 5s, write_timeout: 6s, idle_timeout: 7s, heartbeat: 8s, shutdown_grace: 9s, rejoin_window: 11s, user_header: X-User}
+http: {max_header_bytes: 5002, header_timeout: 3s, body_timeout: 4s, answer_timeout: 5s, write_timeout: 6s, idle_timeout: 7s, heartbeat: 8s, shutdown_grace: 9s, shutdown_delay: 10s, rejoin_window: 11s, user_header: X-User}
 `)
 	rt, err := Open(t.Context(), Config{Configs: dir, Workspace: t.TempDir()})
 	if err != nil {
@@ -29,8 +29,8 @@ http: {max_header_bytes: 5002, header_timeout: 3s, body_timeout: 4s, answer_time
 	if o.Keys != rt.keys || !slices.Equal(o.Hosts, []string{"h"}) || o.CertFile != "c" || o.KeyFile != "k" || !slices.Equal(o.Origins, []string{"http://o"}) || o.MaxBody != 2001 || o.MaxHeader != 5002 || o.UserHeader != "X-User" {
 		t.Errorf("%+v", o)
 	}
-	got := []time.Duration{o.HeaderTimeout, o.BodyTimeout, o.AnswerTimeout, o.WriteTimeout, o.IdleTimeout, o.Heartbeat, o.Grace, o.RejoinWindow}
-	want := []time.Duration{3, 4, 5, 6, 7, 8, 9, 11}
+	got := []time.Duration{o.HeaderTimeout, o.BodyTimeout, o.AnswerTimeout, o.WriteTimeout, o.IdleTimeout, o.Heartbeat, o.Grace, o.Delay, o.RejoinWindow}
+	want := []time.Duration{3, 4, 5, 6, 7, 8, 9, 10, 11}
 	for i := range want {
 		want[i] *= time.Second
 	}

@@ -21,6 +21,8 @@ command -v git >/dev/null || missing+=(git)
 command -v npm >/dev/null || missing+=(nodejs npm)
 # Tests start servers of their own from its binaries.
 compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || command -v initdb >/dev/null || missing+=(postgresql)
+# It checks systemd's units, whether or not systemd runs here.
+[ "$(uname)" != Linux ] || command -v systemd-analyze >/dev/null || missing+=(systemd)
 if [ ${#missing[@]} -gt 0 ]; then
 	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 		apt-get update -qq

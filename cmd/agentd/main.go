@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // schedules have time zones also where the system knows none
 
 	"agentd/internal/cli"
 )

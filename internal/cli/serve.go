@@ -112,6 +112,16 @@ func (a *app) host(ctx context.Context, what hosting) error {
 	}
 	serving, stop := context.WithCancel(ctx)
 	drained := a.draining(serving, rt)
+	if what.worker {
+		// While it hands over, a worker still says how it is.
+		defer context.AfterFunc(ctx, srv.Leave)()
+		held, release := context.WithCancel(context.WithoutCancel(ctx))
+		go func() {
+			drained()
+			release()
+		}()
+		ctx = held
+	}
 	shedStartup()
 	err = srv.Serve(ctx, addr)
 	stop()

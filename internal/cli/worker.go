@@ -19,8 +19,8 @@ func (a *app) workerCommand() *cobra.Command {
 		Short: "Drive runs of a shared PostgreSQL store, without an API",
 		Long: `Drive runs that are started at servers on the same PostgreSQL store (agentd serve).
 Any number of workers and servers share a store; a run has one of them at a time, and
-another one goes on with it within seconds when that dies. GET /healthz and GET
-/metrics answer on an address of the worker's own.
+another one goes on with it within seconds when that dies. GET /healthz, GET
+/readyz and GET /metrics answer on an address of the worker's own.
 With --pools it makes calls of models and tools for the runs of others: those that it
 serves. It drives runs itself only if run is among them.
 When it is told to stop it takes up nothing more, finishes calls under way
@@ -32,7 +32,7 @@ When it is told to stop it takes up nothing more, finishes calls under way
 			return a.host(cmd.Context(), hosting{addr: addr, worker: true})
 		},
 	}
-	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:0", "address for /healthz and /metrics")
+	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:0", "address for /healthz, /readyz and /metrics")
 	a.dataFlag(cmd)
 	a.engineFlag(cmd)
 	a.poolsFlag(cmd)

@@ -24,12 +24,12 @@ func TestWorker(t *testing.T) {
 	codes := map[string]int{}
 	stderr := after("drives runs of", func(all string) {
 		defer cancel()
-		for _, path := range []string{"/healthz", "/metrics", "/runs", "/v1/models"} {
+		for _, path := range []string{"/healthz", "/readyz", "/metrics", "/runs", "/v1/models"} {
 			codes[path], _ = get(t, address.FindString(all)+path)
 		}
 	})
 	b.runIn(ctx, &buffer{other: stderr}, "worker", "--store", url, "--configs", b.configs).exits(0)
-	if codes["/healthz"] != 200 || codes["/metrics"] != 200 || codes["/runs"] != 404 || codes["/v1/models"] != 404 {
+	if codes["/healthz"] != 200 || codes["/readyz"] != 200 || codes["/metrics"] != 200 || codes["/runs"] != 404 || codes["/v1/models"] != 404 {
 		t.Errorf("answers: %v", codes)
 	}
 	if !strings.Contains(b.run("serve", "--help").exits(0).out, "--no-worker") {

@@ -382,24 +382,6 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// Ready says whether the engine can take runs.
-func (e *Engine) Ready(ctx context.Context) error {
-	e.mu.Lock()
-	closed, broken := e.closed, e.broken.Load()
-	e.mu.Unlock()
-	switch {
-	case closed:
-		return fault.New(fault.Unavailable, "the engine is closed")
-	case broken != nil:
-		return &fault.Error{Kind: fault.Unavailable, Err: *broken, Hint: "The store refuses commits: look at disk space and permissions, then restart."}
-	}
-	if e.node != nil && e.node.lease() == "" {
-		return &fault.Error{Kind: fault.Unavailable, Err: errors.New("this node has no lease on the store that it shares with others"), Hint: "It joins again by itself when the store answers in time."}
-	}
-	_, _, err := e.store.Sessions(ctx, store.DefaultTenant, store.SessionFilter{Limit: 1})
-	return err
-}
-
 // Profiles lists the profiles.
 func (e *Engine) Profiles(ctx context.Context, tenant string) ([]ProfileView, error) {
 	return e.cfg.Agents.Profiles(ctx, tenant)

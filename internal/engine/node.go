@@ -270,6 +270,9 @@ func (n *node) renew() {
 		cancel()
 		switch {
 		case err == nil:
+			// The store takes commits. Its drivers may be elsewhere by now, and could
+			// not find that out.
+			n.e.broken.Store(nil)
 			n.mu.Lock()
 			if n.id == id {
 				n.extend(sent)

@@ -30,6 +30,8 @@ type HTTP struct {
 	IdleTimeout Duration `json:"idle_timeout" default:"2m" min:"1ms"`
 	// Longest silence of a stream; then it says something that clients ignore.
 	Heartbeat Duration `json:"heartbeat" default:"15s" min:"10ms"`
+	// How long a server that was told to end goes on to take requests, while `/readyz` says 503: set it to the time that a load balancer in front of it takes to notice. The grace comes after it.
+	ShutdownDelay Duration `json:"shutdown_delay" default:"0s"`
 	// How long requests may go on when the server is told to end.
 	ShutdownGrace Duration `json:"shutdown_grace" default:"10s" min:"1ms"`
 	// How long the run of a chat client with an `Idempotency-Key` goes on after its client has gone, so that a repetition can join it.

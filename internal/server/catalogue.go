@@ -31,7 +31,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	select {
-	case <-s.closing:
+	case <-s.leaving:
 		return fault.New(fault.Unavailable, "the server is shutting down")
 	default:
 	}

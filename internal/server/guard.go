@@ -113,8 +113,17 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
+// asked is whether programs ask for a path every few seconds, to see how the process
+// is: a line for each answer that all is well would hide the others.
+func asked(path string) bool {
+	return path == "/healthz" || path == "/readyz" || path == "/metrics"
+}
+
 func (s *Server) access(r *http.Request, w *recorder, info *wire.Request, took time.Duration) {
 	level := slog.LevelInfo
+	if asked(r.URL.Path) && w.status < 400 {
+		level = slog.LevelDebug
+	}
 	attrs := []slog.Attr{
 		slog.String("request_id", info.ID), slog.String("method", r.Method), slog.String("path", wire.Clip(keys.Redact(r.URL.Path), 200)),
 		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("tenant", info.Tenant),

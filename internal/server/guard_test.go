@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,7 +167,8 @@ func TestAccessLog(t *testing.T) {
 	if line.Msg != "request" || line.Method != "POST" || line.Path != "/runs" || line.RequestID != "req-7" || line.RunID != "r1" || line.Status != 201 || line.Tenant != "default" {
 		t.Errorf("%+v", line)
 	}
-	for _, secret := range []string{"private", "secret"} {
+	// That all is well is asked every few seconds; it is no line.
+	for _, secret := range []string{"private", "secret", "healthz"} {
 		if strings.Contains(log.String(), secret) {
 			t.Errorf("the log has %q: %s", secret, log.String())
 		}
@@ -233,6 +236,54 @@ func TestShutdown(t *testing.T) {
 	}
 	if got := e.wait("r1"); got.get().Status != "running" {
 		t.Errorf("a shutdown is not a cancel: %s", got.get().Status)
+	}
+}
+
+// Those in front of a server are told that it is about to end, and are served while
+// they take notice.
+func TestShutdownDelay(t *testing.T) {
+	e := newFake()
+	base, stop := serve(t, e, &server.Options{Delay: 2 * time.Second})
+	status := func(path string) int {
+		resp, err := http.Get(base + path)
+		if err != nil {
+			return 0
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	if got := status("/readyz"); got != 200 {
+		t.Errorf("ready: %d", got)
+	}
+	began, stopped := time.Now(), make(chan struct{})
+	go func() { stop(); close(stopped) }()
+	for status("/readyz") == 200 {
+	}
+	if got := []int{status("/readyz"), status("/healthz"), status("/runs")}; !slices.Equal(got, []int{503, 200, 200}) {
+		t.Errorf("readyz, healthz, runs while it waits: %v", got)
+	}
+	<-stopped
+	if status("/healthz") != 0 || time.Since(began) < 2*time.Second {
+		t.Errorf("it ended after %v", time.Since(began))
+	}
+}
+
+// A process that ends by and by says so from the beginning.
+func TestLeave(t *testing.T) {
+	s := server.New(newFake(), nil)
+	ask := func(path string) int {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", "http://localhost"+path, nil)
+		s.Handler().ServeHTTP(w, r)
+		return w.Code
+	}
+	if got := []int{ask("/readyz"), ask("/healthz")}; !slices.Equal(got, []int{200, 200}) {
+		t.Errorf("at first: %v", got)
+	}
+	s.Leave()
+	s.Leave()
+	if got := []int{ask("/readyz"), ask("/healthz")}; !slices.Equal(got, []int{503, 200}) {
+		t.Errorf("when it leaves: %v", got)
 	}
 }
 

@@ -42,6 +42,10 @@ type Options struct {
 	AnswerTimeout time.Duration
 	// WriteTimeout bounds one write to a stream; 0 means 30 seconds.
 	WriteTimeout time.Duration
+	// Delay is how long a server that was told to end goes on as before, but for
+	// GET /readyz, which answers 503: so long those in front of it may take to look
+	// for another one. 0 means that it does not wait.
+	Delay time.Duration
 	// Grace is how long a shutdown waits for requests; 0 means 10 seconds.
 	Grace time.Duration
 	// RejoinWindow is how long the run of a chat request with an

@@ -26,12 +26,13 @@ type Server struct {
 	log     *slog.Logger
 	handler http.Handler
 	chat    *openai.Face
-	// closing is closed when a shutdown begins, expired when its grace is over.
-	closing, expired chan struct{}
+	// leaving is closed when the server is told to end, closing when it takes no more
+	// requests, expired when its grace is over.
+	leaving, closing, expired chan struct{}
+	leaveOnce, stopOnce       sync.Once
 	// ending ends with closing.
-	ending   context.Context
-	end      context.CancelFunc
-	stopOnce sync.Once
+	ending context.Context
+	end    context.CancelFunc
 
 	// remote is whether others than this machine reach the server.
 	remote atomic.Bool
@@ -44,7 +45,7 @@ type Server struct {
 // New returns a server. Options may be nil.
 func New(e Engine, o *Options) *Server {
 	opts := o.withDefaults()
-	s := &Server{engine: e, opts: opts, log: opts.Log, closing: make(chan struct{}), expired: make(chan struct{})}
+	s := &Server{engine: e, opts: opts, log: opts.Log, leaving: make(chan struct{}), closing: make(chan struct{}), expired: make(chan struct{})}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.chat = openai.New(e, openai.Config{
 		DefaultProfile: opts.DefaultProfile,
@@ -141,15 +142,19 @@ func (s *Server) mayListen(host string) error {
 	if err != nil || required {
 		return err
 	}
+	hint := "Make one first (agentd keys create), listen on 127.0.0.1, or let everybody in with --allow-remote-without-keys."
+	if s.opts.Paths != nil {
+		hint = "Make one first (agentd keys create), or listen on 127.0.0.1."
+	}
 	return &fault.Error{Op: "server.Listen", Kind: fault.Invalid, Field: "addr",
-		Err:  fmt.Errorf("%q is reachable from other machines, and there is no API key that callers would need", host),
-		Hint: "Make one first (agentd keys create), listen on 127.0.0.1, or let everybody in with --allow-remote-without-keys."}
+		Err: fmt.Errorf("%q is reachable from other machines, and there is no API key that callers would need", host), Hint: hint}
 }
 
 // Serve listens on addr, unless Listen was called, and serves until ctx ends. Then
-// it takes no new connections, ends native event streams with a comment that
-// says where to resume, lets other requests finish within the grace period,
-// and returns nil.
+// it is not ready any more (GET /readyz), which those in front of it notice within
+// Options.Delay; after that it takes no new connections, ends native event streams
+// with a comment that says where to resume, lets other requests finish within the
+// grace period, and returns nil.
 func (s *Server) Serve(ctx context.Context, addr string) error {
 	if s.Addr() == "" {
 		if err := s.Listen(addr); err != nil {
@@ -182,8 +187,19 @@ func (s *Server) Serve(ctx context.Context, addr string) error {
 	return nil
 }
 
+// Leave says at GET /readyz that the process is about to end, ahead of the end of
+// Serve, which says it by itself.
+func (s *Server) Leave() { s.leaveOnce.Do(func() { close(s.leaving) }) }
+
 func (s *Server) shutdown(h *http.Server) {
-	s.stopOnce.Do(func() { close(s.closing); s.end() })
+	s.Leave()
+	s.stopOnce.Do(func() {
+		if s.opts.Delay > 0 {
+			<-time.After(s.opts.Delay)
+		}
+		close(s.closing)
+		s.end()
+	})
 	grace, cancel := context.WithTimeout(context.Background(), s.opts.Grace)
 	defer cancel()
 	if h.Shutdown(grace) != nil {
