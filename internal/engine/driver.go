@@ -234,7 +234,7 @@ func (d *driver) main() {
 		if d.state.Status == run.Queued && d.turn() && !d.draining {
 			if admitted = d.e.slots.take(d); admitted {
 				if err := d.refresh(); err != nil {
-					d.e.log.Error("a run can not be started", "run", d.ref.ID, "error", err)
+					d.complain("a run can not be started", err)
 					d.e.driveLater(d.ref)
 					d.refuse(err)
 					return

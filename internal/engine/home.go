@@ -270,7 +270,7 @@ func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 	if n == nil {
 		return Parked{}, fault.New(fault.Unsupported, "an engine that is alone drives runs by itself")
 	}
-	id := n.lease()
+	id, lapsed := n.leased()
 	if id == "" || n.isDraining() {
 		return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errors.New("this node takes no runs now"), Hint: "Try again in a while."}
 	}
@@ -285,6 +285,10 @@ func (e *Engine) Drive(ctx context.Context, ref Ref) (Parked, error) {
 		}
 		select {
 		case <-d.gone:
+		case <-lapsed:
+			// The driver stops what it does, and may have to wait long for a store that is
+			// cut off. Nobody else has to wait for it: what it still commits is fenced.
+			return Parked{}, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errors.New("this node lost its lease"), Hint: "Another node goes on."}
 		case <-ctx.Done():
 			d.put(item{drain: true})
 			select {

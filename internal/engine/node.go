@@ -179,6 +179,11 @@ func (n *node) join() error {
 	sent, now := time.Now(), n.now()
 	err := n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Join: true, Now: now, For: n.cfg.Lease.Milliseconds(), Sweep: now - sweepMail.Milliseconds(),
 		Node: store.Node{ID: id, Name: n.cfg.Name, Version: run.StateVersion, Worker: n.cfg.Worker, Started: now}}}})
+	// One that had to wait for the store goes by a lease that is not about over.
+	for err == nil && time.Since(sent) > n.cfg.Lease/5 {
+		sent, now = time.Now(), n.now()
+		err = n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Node: store.Node{ID: id}, Now: now, For: n.cfg.Lease.Milliseconds()}}})
+	}
 	if err != nil {
 		return err
 	}
@@ -263,6 +268,9 @@ func (n *node) renew() {
 // lose stops everything that was done under the lease.
 func (n *node) lose() {
 	n.mu.Lock()
+	if n.id != "" {
+		close(n.lapsed)
+	}
 	n.id = ""
 	if n.watchdog != nil {
 		n.watchdog.Stop()
@@ -292,12 +300,18 @@ func (n *node) stopDrivers() (all []*driver) {
 
 // lease gives the id of the lease, or "" if it is over.
 func (n *node) lease() string {
+	id, _ := n.leased()
+	return id
+}
+
+// leased is lease with what is closed when that lease is over.
+func (n *node) leased() (id string, lapsed <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.id == "" || !time.Now().Before(n.until) {
-		return ""
+		return "", nil
 	}
-	return n.id
+	return n.id, n.lapsed
 }
 
 // holds is whether what this engine drives is its own to drive. It is asked at the

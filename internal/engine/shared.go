@@ -337,3 +337,10 @@ func (d *driver) postpones(eff run.Effect) bool {
 	}
 	return false
 }
+
+// complain logs what went wrong, but not what goes wrong because the driver lets go.
+func (d *driver) complain(what string, err error) {
+	if d.ctx.Err() == nil {
+		d.e.log.Error(what, "run", d.ref.ID, "error", err)
+	}
+}

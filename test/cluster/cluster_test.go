@@ -34,6 +34,7 @@ func (w *world) faulty(api, workers []*node) map[string]func(context.Context, *r
 // TestNodes is the whole story: two nodes that take requests and drive runs, one that
 // drives alone, one that takes requests alone; many runs, and one fault after the other.
 func TestNodes(t *testing.T) {
+	bin := proc.Build(t)
 	for _, x := range []struct {
 		name     string
 		temporal bool
@@ -41,7 +42,7 @@ func TestNodes(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel() // they wait more than they work
 			faults, people := number(t, "AGENTD_CLUSTER_FAULTS", 1), number(t, "AGENTD_CLUSTER_RUNS", 40)
-			o := options{temporal: x.temporal, first: 150 * time.Millisecond, pace: 400 * time.Millisecond}
+			o := options{bin: bin, temporal: x.temporal, first: 150 * time.Millisecond, pace: 400 * time.Millisecond}
 			if people > 50 { // as much work, for more people
 				o.first, o.pace = 2500*time.Millisecond, 2*time.Second
 			}

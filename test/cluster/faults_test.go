@@ -51,6 +51,7 @@ func (w *world) disturb(ctx context.Context, times int, kinds map[string]func(co
 		<-time.After(time.Duration(500+rng.IntN(1500)) * time.Millisecond)
 		f := kinds[kind](ctx, rng)
 		f.kind = kind
+		w.t.Logf("%s: %s, %d runs; back after %v", time.UnixMilli(f.at).UTC().Format("15:04:05.000"), kind, len(f.runs), time.Duration(f.back-f.at)*time.Millisecond)
 		w.faults = append(w.faults, f)
 		w.settle(ctx, f)
 		if n%10 == 9 {
@@ -60,18 +61,26 @@ func (w *world) disturb(ctx context.Context, times int, kinds map[string]func(co
 	w.t.Logf("%d faults, %d runs, %v", len(w.faults), w.book.len(), time.Since(began).Round(time.Second))
 }
 
-// note gives the record of a fault that is about to happen to some nodes.
+// note gives the record of a fault that is about to happen to some nodes. It waits a
+// while until there is something for it to interrupt.
 func (w *world) note(ctx context.Context, nodes ...*node) *faultRecord {
 	f := &faultRecord{epochs: map[string]int64{}}
-	for _, n := range nodes {
-		refs, err := w.claimed(ctx, n)
-		if err != nil {
-			w.t.Error(err)
+	for late := time.Now().Add(goesOn); ; {
+		f.runs = nil
+		for _, n := range nodes {
+			refs, err := w.claimed(ctx, n)
+			if err != nil && ctx.Err() == nil {
+				w.t.Error(err)
+			}
+			f.runs = append(f.runs, refs...)
+			if len(nodes) == 1 {
+				f.node = n.p.Cmd.Process.Pid
+			}
 		}
-		f.runs = append(f.runs, refs...)
-		if len(nodes) == 1 {
-			f.node = n.p.Cmd.Process.Pid
+		if len(f.runs) >= 3 || !nodes[0].drives || time.Now().After(late) || ctx.Err() != nil {
+			break
 		}
+		<-time.After(50 * time.Millisecond)
 	}
 	for _, r := range f.runs {
 		if row, err := w.store.Run(ctx, r.Tenant, r.ID); err == nil {
@@ -81,21 +90,42 @@ func (w *world) note(ctx context.Context, nodes ...*node) *faultRecord {
 	return f
 }
 
-// settle waits until what a node drove has another home, or did not need one.
+// settle waits until what a node drove has another home, or does not need one: then it
+// was not interrupted.
 func (w *world) settle(ctx context.Context, f *faultRecord) {
 	if f.node == 0 {
 		return
 	}
 	late := time.Now().Add(2 * goesOn)
-	for _, r := range f.runs {
+	all := f.runs
+	f.runs = nil
+	for _, r := range all {
+		interrupted := true
 		for time.Now().Before(late) && ctx.Err() == nil {
 			row, err := w.store.Run(ctx, r.Tenant, r.ID)
-			if err == nil && (row.Epoch > f.epochs[r.ID] || run.Status(row.Status).Ended() || run.Status(row.Status) == run.Paused) {
+			if err == nil && row.Epoch > f.epochs[r.ID] {
+				break
+			}
+			if err == nil && (run.Status(row.Status).Ended() || run.Status(row.Status) == run.Paused) {
+				interrupted = false
 				break
 			}
 			<-time.After(100 * time.Millisecond)
 		}
+		if interrupted {
+			f.runs = append(f.runs, r)
+		}
 	}
+}
+
+// driven leaves those runs in the record of a fault of Temporal that are still under way
+// a moment later. The others wait for people, and then for Temporal.
+func (w *world) driven(ctx context.Context, f *faultRecord) {
+	<-time.After(time.Second)
+	f.runs = slices.DeleteFunc(f.runs, func(r store.RunRef) bool {
+		row, err := w.store.Run(ctx, r.Tenant, r.ID)
+		return err != nil || run.Status(row.Status) != run.Running
+	})
 }
 
 // killNode kills one of some nodes and starts it again a while later.
@@ -154,6 +184,7 @@ func (w *world) killTemporal(ctx context.Context, rng *rand.Rand) *faultRecord {
 	w.temporal.Kill()
 	f.at = time.Now().UnixMilli()
 	f.back = f.at
+	w.driven(ctx, f)
 	<-time.After(time.Duration(rng.IntN(7000)) * time.Millisecond)
 	w.temporal.Start()
 	return f
@@ -182,8 +213,13 @@ func (w *world) checkFaults(events map[string][]event.Event, ledger map[string][
 			until = w.faults[i+1].at
 		}
 		for _, r := range f.runs {
+			if f.node == 0 && w.book.parents()[r.ID] {
+				continue // it waits for a run below it, which may be one that waits for people
+			}
 			for _, ev := range events[r.ID] {
-				if ev.Time <= f.back || ev.Type.Delta() {
+				// What a new home does first is say so.
+				moved := f.node == 0 || ev.Type == event.RunResumed || ev.Type == event.RunStarted || ev.Type.Terminal()
+				if ev.Time <= f.back || ev.Type.Delta() || !moved {
 					continue
 				}
 				took := time.Duration(ev.Time-f.back) * time.Millisecond
@@ -221,6 +257,7 @@ func (w *world) checkFaults(events map[string][]event.Event, ledger map[string][
 		names = append(names, kind)
 	}
 	slices.Sort(names)
+	w.t.Logf("answers took, with all that was away: %v", w.book.answers)
 	for _, kind := range names {
 		w.t.Logf("%s, %d times; until runs went on: %v; until calls were made again: %v", kind, count[kind], runs[kind], calls[kind])
 	}

@@ -201,6 +201,12 @@ func (w *world) answer(ctx context.Context, rng *rand.Rand, r *record, c *event.
 	if r.kind == "batch autonomous" {
 		return fmt.Errorf("run %s asks %s, and there is nobody to ask", r.id, c.Kind)
 	}
+	began := time.Now()
+	defer func() {
+		w.book.mu.Lock()
+		defer w.book.mu.Unlock()
+		w.book.answers = append(w.book.answers, time.Since(began))
+	}()
 	return w.try(ctx, "answering "+c.InterruptID, rng, func(ctx context.Context, api *client.Client) error {
 		_, err := api.Answer(ctx, req)
 		if fault.KindOf(err) == fault.Conflict {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,6 +34,8 @@ type node struct {
 	url    string
 	client *client.Client
 	http   *http.Client
+	// drives is whether it drives runs.
+	drives bool
 	// wrap starts it somewhere else than here, such as in a network namespace.
 	wrap []string
 	bin  string
@@ -61,9 +64,11 @@ type world struct {
 
 // options are what worlds differ in.
 type options struct {
+	bin      string // of agentd
 	temporal bool
-	// host is where PostgreSQL and Temporal listen besides, or "".
-	host string
+	// pg, tp and sim are the addresses of this machine where PostgreSQL, Temporal and the
+	// model are reached; "" is where they are by themselves.
+	pg, tp, sim string
 	// first is when a model begins to answer, pace how long a tool takes at the most.
 	first, pace time.Duration
 }
@@ -72,31 +77,25 @@ func newWorld(t *testing.T, o options) *world {
 	t.Helper()
 	seed := uint64(number(t, "AGENTD_SEED", int(time.Now().UnixNano()%1e9)))
 	t.Logf("AGENTD_SEED=%d", seed)
-	w := &world{t: t, seed: seed, dir: t.TempDir(), bin: proc.Build(t)}
+	w := &world{t: t, seed: seed, dir: t.TempDir(), bin: o.bin}
 	w.ledger = filepath.Join(w.dir, "ledger.jsonl")
 	w.pg = pgtest.Start(t)
 	w.place = w.pg.NewURL()
-	if o.host != "" {
-		w.pg.Listen(t, o.host)
-		w.place = strings.Replace(w.place, "postgres://agentd@/", "postgres://agentd@"+o.host+"/", 1)
-		w.place = strings.Replace(w.place, "host=", "application_name=", 1)
+	if o.pg != "" {
+		w.place = w.pg.Listen(t, o.pg)
 	}
 	if o.temporal {
-		w.temporal = proc.NewTemporal(t, o.host)
+		w.temporal = proc.NewTemporal(t, o.tp)
 	}
 	script, err := os.ReadFile(filepath.Join("testdata", "load.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.write("load.yaml", strings.ReplaceAll(string(script), "FIRST", o.first.String()))
-	addr := o.host
-	if addr == "" {
-		addr = "127.0.0.1"
-	}
 	args := []string{"sim", "--script", filepath.Join(w.dir, "load.yaml"), "--no-cache", "--addr", "127.0.0.1:0"}
 	sim := proc.Start(t, proc.Command{Path: w.bin, Args: args, Dir: w.dir}).Up()
-	if o.host != "" {
-		sim = "http://" + forward(t, addr, strings.TrimPrefix(sim, "http://"))
+	if o.sim != "" {
+		sim = "http://" + forward(t, o.sim, strings.TrimPrefix(sim, "http://"))
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -154,11 +153,11 @@ func number(t *testing.T, name string, def int) int {
 // add adds a node, which is not started yet. api nodes take requests.
 func (w *world) add(name string, api bool, args ...string) *node {
 	w.t.Helper()
-	n := &node{w: w, name: name, args: args, bin: w.bin}
+	n := &node{w: w, name: name, args: args, bin: w.bin, drives: !slices.Contains(args, "--no-worker")}
 	addr := "127.0.0.1:" + strconv.Itoa(proc.FreePort(w.t, "127.0.0.1"))
 	n.args = append(n.args, "--addr", addr)
 	// A connection to a dead node fails, and one to a stopped node must not wait long.
-	n.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, ResponseHeaderTimeout: 15 * time.Second}}
+	n.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, ResponseHeaderTimeout: 40 * time.Second}}
 	var err error
 	if n.client, err = client.New("http://"+addr, &client.Options{HTTP: n.http}); err != nil {
 		w.t.Fatal(err)
@@ -236,7 +235,7 @@ func (w *world) try(ctx context.Context, what string, rng *rand.Rand, f func(ctx
 	var last error
 	for {
 		n := w.book.apis[rng.IntN(len(w.book.apis))]
-		one, cancel := context.WithTimeout(ctx, 20*time.Second)
+		one, cancel := context.WithTimeout(ctx, 45*time.Second)
 		err := f(one, n.client)
 		cancel()
 		if err == nil {
@@ -261,10 +260,27 @@ type book struct {
 	mu      sync.Mutex
 	records []*record
 	retried map[string]bool // calls that a person allowed to happen again, by run and call
+	answers spread          // how long they took
+	above   map[string]bool // of parents
 }
 
 func (b *book) len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.records)
+}
+
+// parents are the runs that have children.
+func (b *book) parents() map[string]bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.above == nil {
+		b.above = map[string]bool{}
+		for _, r := range b.records {
+			if r.parent != nil {
+				b.above[r.parent.id] = true
+			}
+		}
+	}
+	return b.above
 }
