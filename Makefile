@@ -74,7 +74,7 @@ temporal: tools ## executors on a real Temporal server: conformance, kills, cuts
 
 # The long form needs root and iproute2 for its network namespaces.
 cluster: tools ## several processes on PostgreSQL and Temporal: each kind of death once, under load
-	$(GO) test -timeout 900s -count=1 -v -run TestNodes ./test/cluster
+	$(GO) test -timeout 900s -count=1 -v ./test/cluster
 
 test-cluster: tools ## the same with 200 runs at a time and each death ten times, and workers that are cut off (root, Linux)
 	AGENTD_CLUSTER_FAULTS=$${AGENTD_CLUSTER_FAULTS:-10} AGENTD_CLUSTER_RUNS=$${AGENTD_CLUSTER_RUNS:-200} $(GO) test -timeout 3h -count=1 -v -parallel 1 -tags netns ./test/cluster

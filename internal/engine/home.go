@@ -51,6 +51,7 @@ type claim struct {
 	epoch int64 // what the run's row has until the driver's first commit
 	turn  bool  // no other run of the session is ahead
 	root  bool  // it is no child of another run
+	taken bool  // whoever had it did not give it back
 }
 
 // errLost ends a driver whose run another node has.
@@ -158,6 +159,7 @@ func (n *node) tend() {
 	if id == "" {
 		return
 	}
+	n.mourn()
 	all, err := n.st.Claimed(n.e.ctx, id)
 	if err != nil {
 		return
@@ -194,7 +196,7 @@ func (n *node) tend() {
 func (e *Engine) driveClaimed(c store.Claimed, f *fresh) *driver {
 	ref := Ref{c.Tenant, c.ID}
 	for {
-		d := e.driveAs(ref, f, &claim{epoch: c.Epoch, turn: c.Turn, root: c.Root})
+		d := e.driveAs(ref, f, &claim{epoch: c.Epoch, turn: c.Turn, root: c.Root, taken: c.Taken})
 		if d == nil || d.claim != nil && d.claim.epoch == c.Epoch {
 			if d != nil {
 				e.node.hub.send(note{Kind: noteHome, Tenant: ref.Tenant, Run: ref.ID})

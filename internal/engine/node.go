@@ -66,6 +66,7 @@ type node struct {
 	// seen the last time; resting are runs that are not given back at once.
 	orphans map[Ref]int64
 	resting map[Ref]bool
+	peers   []string // the nodes that there were
 	// replies are those who wait for their mail to be applied, watchers until when
 	// other nodes read a run.
 	replies  map[string]awaited
@@ -125,6 +126,10 @@ func (n *node) start() error {
 		n.e.wg.Add(2)
 		go n.keep()
 		go n.work()
+		if n.cfg.Worker {
+			n.e.wg.Add(1)
+			go n.adopt()
+		}
 	}
 	return nil
 }

@@ -78,6 +78,9 @@ type Claimed struct {
 	Turn bool
 	// Mail is whether there is some that nobody has applied.
 	Mail bool
+	// Taken is whether a node had it that did not give it back: it died, or lost its
+	// lease, in the middle of whatever it did.
+	Taken bool
 }
 
 // Mail is something that somebody wants of a run, on its way to the node that drives

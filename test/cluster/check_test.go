@@ -101,7 +101,7 @@ func (w *world) undisturbed(ctx context.Context) {
 		}
 	}
 	for _, r := range w.book.records {
-		entries, err := w.nodes[0].client.Entries(ctx, r.session)
+		entries, err := w.book.apis[0].client.Entries(ctx, r.session)
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -42,6 +42,8 @@ type node struct {
 	p    *proc.Process
 	// stopped past its lease, or cut off: it may say that it lost its lease.
 	excused bool
+	// older: it meets runs that are too new for it, and may say so.
+	older bool
 }
 
 // world is nodes that share a store, and what is around them.
@@ -198,7 +200,7 @@ func (n *node) kill() {
 func (n *node) heed() {
 	n.w.t.Helper()
 	for line := range strings.Lines(n.p.Complaints()) {
-		if n.excused && strings.Contains(line, "lost its lease") {
+		if n.excused && strings.Contains(line, "lost its lease") || n.older && strings.Contains(line, "use the newer agentd") {
 			continue
 		}
 		if n.excused && (strings.Contains(line, "can not join") || strings.Contains(line, "can not be claimed")) {
