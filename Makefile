@@ -16,9 +16,9 @@ RACE := . ./client/... ./event/... ./internal/cli/... ./internal/engine/... ./in
 
 # Compiled without cgo, as the binary is, everything but race shares what build has compiled: net has cgo in it, and so
 # with it SQLite and the SDKs, which are most of the work, would be compiled once more.
-lint unit rest crash soak soak-short interop temporal deploy-check: export CGO_ENABLED := 0
+lint unit rest crash soak soak-short interop temporal cluster test-cluster deploy-check: export CGO_ENABLED := 0
 
-.PHONY: help go platforms run build dist test lint unit rest race crash interop temporal deploy-check soak soak-short bench fuzz clean tools
+.PHONY: help go platforms run build dist test lint unit rest race crash interop temporal cluster test-cluster deploy-check soak soak-short bench fuzz clean tools
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,7 +34,7 @@ dist: go ## static binaries of every platform in dist/
 	  out=dist/agentd-$${p%/*}-$${p#*/}; [ $${p%/*} = windows ] && out=$$out.exe; echo "$$out"; \
 	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/agentd; done
 
-test: tools build lint rest race crash soak-short interop temporal deploy-check platforms ## everything
+test: tools build lint rest race crash soak-short interop temporal cluster deploy-check platforms ## everything
 	@echo "make test: all parts passed"
 
 lint: tools ## gofmt, vet, staticcheck
@@ -43,10 +43,10 @@ lint: tools ## gofmt, vet, staticcheck
 	$(GO) run $(STATICCHECK) ./...
 
 unit: tools ## all packages of the module but crash loop, soak and executors
-	$(GO) test -timeout 600s $$($(GO) list ./... | grep -vE '/test/(crash|soak|executors|image)')
+	$(GO) test -timeout 600s $$($(GO) list ./... | grep -vE '/test/(crash|soak|executors|cluster|image)')
 
 rest: tools ## the packages that race does not run; the engine once more as one of several nodes
-	$(GO) test -timeout 600s $$($(GO) list ./... | grep -vE '/test/(crash|soak|executors|image)' | grep -vxF "$$($(GO) list $(RACE))")
+	$(GO) test -timeout 600s $$($(GO) list ./... | grep -vE '/test/(crash|soak|executors|cluster|image)' | grep -vxF "$$($(GO) list $(RACE))")
 	AGENTD_TEST_CLUSTER=1 $(GO) test -timeout 600s -skip Postgres ./internal/engine
 
 race: tools ## the concurrent packages under the race detector
@@ -71,6 +71,13 @@ temporal: tools ## executors on a real Temporal server: conformance, kills, cuts
 	cd test/temporal && $(GO) vet ./... && $(GO) build -o ../../.cache/temporaldev ./cmd/temporaldev
 	$(GO) test -timeout 900s -count=1 -parallel 4 ./test/executors/...
 	AGENTD_NODE_ROUNDS=$${AGENTD_NODE_ROUNDS:-10} $(GO) test -timeout 900s -count=1 -tags temporal -run Temporal ./test/crash
+
+# The long form needs root and iproute2 for its network namespaces.
+cluster: tools ## several processes on PostgreSQL and Temporal: each kind of death once, under load
+	$(GO) test -timeout 900s -count=1 -v ./test/cluster
+
+test-cluster: tools ## the same with 200 runs at a time and each death ten times, and workers that are cut off (root, Linux)
+	AGENTD_CLUSTER_FAULTS=$${AGENTD_CLUSTER_FAULTS:-10} AGENTD_CLUSTER_RUNS=$${AGENTD_CLUSTER_RUNS:-200} $(GO) test -timeout 3h -count=1 -v -parallel 1 -tags netns ./test/cluster
 
 # The readers of these files (Helm, BuildKit, Compose, Prometheus) are a module of their own: three minutes to compile once.
 deploy-check: tools build ## what is in deploy: the binary alone in a folder, chart, compose.yaml, Dockerfile, units, alerts

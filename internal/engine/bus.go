@@ -109,7 +109,7 @@ type note struct {
 	Whole  bool          `json:"w,omitempty"`
 	Events []event.Event `json:"e,omitempty"`
 	// Words are events in another form, on the bus alone.
-	Words []word `json:"x,omitempty"`
+	Words []word `json:"y,omitempty"`
 }
 
 func (n *note) ref() Ref { return Ref{n.Tenant, n.Run} }

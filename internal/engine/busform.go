@@ -70,7 +70,7 @@ func (n *note) encode() (out [][]byte) {
 		if raw, err := json.Marshal(&head); err == nil { // if not, the store has it
 			key := `,"e":[`
 			if words {
-				key = `,"x":[`
+				key = `,"y":[`
 			}
 			out = append(out, append(append(append(raw[:len(raw)-1], key...), list...), ']', '}'))
 		}

@@ -143,7 +143,7 @@ func (d *driver) load() (run.Input, error) {
 		return nil, nil
 	}
 	d.e.slots.force(d)
-	if d.agent.FailOnRestart {
+	if d.agent.FailOnRestart && (d.claim == nil || d.claim.taken) { // what a node hands over was not interrupted
 		return run.Aborted{At: d.at(), Reason: "interrupted", Message: "agentd was restarted while the run was under way",
 			Hint: "resume_on_restart: true in the profile makes runs go on."}, nil
 	}

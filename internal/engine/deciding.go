@@ -21,7 +21,7 @@ type deciding struct {
 // decide takes that right.
 func (n *node) decide(top Ref, id string) (*deciding, func(), error) {
 	n.mu.Lock()
-	d := &deciding{n: n, leased: n.leased, hold: store.Hold{Name: "deciding/" + top.ID, ID: id, Node: n.id, Now: n.now()}}
+	d := &deciding{n: n, leased: n.underLease, hold: store.Hold{Name: "deciding/" + top.ID, ID: id, Node: n.id, Now: n.now()}}
 	n.mu.Unlock()
 	if n.lease() == "" || d.hold.Node == "" {
 		return nil, nil, store.ErrLapsed

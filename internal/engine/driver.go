@@ -56,6 +56,9 @@ type driver struct {
 	children map[string]bool
 	draining bool
 	gotMail  bool
+	// handover ends when it begins to hand over.
+	handover context.Context
+	handOver context.CancelFunc
 	// elsewhere are the pools of the calls in the ledger; askedModel: it may have models'.
 	elsewhere  map[string]string
 	askedModel bool
@@ -91,6 +94,8 @@ type item struct {
 	// over. With unload the mail asks to stop. letter is the mail that in is of.
 	mail, unload, drain bool
 	letter              string
+	// left: the effect was not begun, and is the next driver's.
+	left bool
 }
 
 // fresh is a run in a session of its own that was accepted just now: what its
@@ -119,6 +124,7 @@ func (e *Engine) driveAs(ref Ref, f *fresh, c *claim) *driver {
 	d := &driver{e: e, ref: ref, fresh: f, claim: c, ctx: ctx, stop: stop, gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		timers: map[string]func() bool{}, effects: map[string]context.CancelCauseFunc{}}
 	d.commits = newCommitter(d)
+	d.handover, d.handOver = context.WithCancel(context.Background())
 	if f != nil {
 		// Who watches at once must find the stream begun.
 		d.stream = e.acquireLocked(ref)
@@ -222,7 +228,7 @@ func (d *driver) main() {
 		d.expireDue()
 	}
 	for _, it := range waiting {
-		if it.in != nil || it.look || it.agent != nil || it.drain {
+		if it.in != nil || it.look || it.agent != nil || it.drain || it.left {
 			d.apply(it)
 		}
 	}
@@ -237,7 +243,7 @@ func (d *driver) main() {
 		if d.state.Status == run.Queued && d.turn() && !d.draining {
 			if admitted = d.e.slots.take(d); admitted {
 				if err := d.refresh(); err != nil {
-					d.e.log.Error("a run can not be started", "run", d.ref.ID, "error", err)
+					d.complain("a run can not be started", err)
 					d.e.driveLater(d.ref)
 					d.refuse(err)
 					return
@@ -361,20 +367,7 @@ func (d *driver) refuse(err error) {
 // apply steps the machine with an input and with everything that is decided at
 // once because of it, and hands the outcome to the committer as one change.
 func (d *driver) apply(it item) {
-	if it.look {
-		delete(d.timers, lookKey)
-		d.look()
-		return
-	}
-	if it.mail || it.drain {
-		d.draining = d.draining || it.drain
-		if it.mail {
-			d.readMail()
-		}
-		return
-	}
-	if it.agent != nil {
-		d.adopt(it.agent)
+	if d.aside(&it) {
 		return
 	}
 	if it.effect != "" {

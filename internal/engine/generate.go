@@ -88,6 +88,10 @@ func (d *driver) callModel(eff run.CallModel) func() {
 			if err == nil {
 				err = pace.wait(ctx, eff.Step, req)
 			}
+			if errors.Is(err, errHandedOver) {
+				a.leave("model")
+				return
+			}
 			if err == nil && ctx.Err() != nil {
 				err = context.Cause(ctx) // the run was told to end before it was made: nothing is owed for it
 			}

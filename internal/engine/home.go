@@ -52,6 +52,7 @@ type claim struct {
 	turn  bool  // no other run of the session is ahead
 	now   int64 // what the store's clock showed when it was claimed
 	root  bool  // it is no child of another run
+	taken bool  // whoever had it did not give it back
 }
 
 // errLost ends a driver whose run another node has.
@@ -160,6 +161,7 @@ func (n *node) tend() {
 	if id == "" {
 		return
 	}
+	n.mourn()
 	all, err := n.st.Claimed(n.e.ctx, id)
 	if err != nil {
 		return
@@ -196,7 +198,7 @@ func (n *node) tend() {
 func (e *Engine) driveClaimed(c store.Claimed, f *fresh) *driver {
 	ref := Ref{c.Tenant, c.ID}
 	for {
-		d := e.driveAs(ref, f, &claim{epoch: c.Epoch, turn: c.Turn, now: c.Now, root: c.Root})
+		d := e.driveAs(ref, f, &claim{epoch: c.Epoch, turn: c.Turn, now: c.Now, root: c.Root, taken: c.Taken})
 		switch {
 		case d == nil && e.node.isDraining() && e.ctx.Err() == nil:
 			// It was claimed as the node was told to stop.
@@ -320,7 +322,7 @@ const driveTries = 3
 
 // driveOnce drives a run here if there is something to do and nobody else has it.
 func (n *node) driveOnce(ctx context.Context, ref Ref) (drove bool, err error) {
-	id := n.lease()
+	id, lapsed := n.leased()
 	if id == "" || n.isDraining() {
 		return false, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errors.New("this node takes no runs now"), Hint: "Try again in a while."}
 	}
@@ -337,6 +339,10 @@ func (n *node) driveOnce(ctx context.Context, ref Ref) (drove bool, err error) {
 	}
 	select {
 	case <-d.gone:
+	case <-lapsed:
+		// The driver stops what it does, and may have to wait long for a store that is
+		// cut off. Nobody else has to wait for it: what it still commits is fenced.
+		return true, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errors.New("this node lost its lease"), Hint: "Another node goes on."}
 	case <-ctx.Done():
 		d.put(item{drain: true})
 		select {

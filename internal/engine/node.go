@@ -71,18 +71,19 @@ type node struct {
 	// does must have stopped, lapsed is closed when that comes.
 	id    string
 	until time.Time
-	// leased ends with the lease, for work that no driver does.
-	leased   context.Context
-	unlease  context.CancelFunc
-	watchdog *time.Timer
-	lapsed   chan struct{}
-	draining bool
-	started  bool
-	kicks    chan struct{}
+	// underLease ends with the lease, for work that no driver does.
+	underLease context.Context
+	unlease    context.CancelFunc
+	watchdog   *time.Timer
+	lapsed     chan struct{}
+	draining   bool
+	started    bool
+	kicks      chan struct{}
 	// orphans are claims of this node that nobody here drives, by epoch, as they were
 	// seen the last time; resting are runs that are not given back at once.
 	orphans map[Ref]int64
 	resting map[Ref]bool
+	peers   []string // the nodes that there were
 	// replies are those who wait for their mail to be applied, watchers until when
 	// other nodes read a run.
 	replies  map[string]awaited
@@ -147,6 +148,10 @@ func (n *node) start() error {
 			n.e.wg.Add(1)
 			go n.makeCalls()
 		}
+		if n.cfg.Worker {
+			n.e.wg.Add(1)
+			go n.adopt()
+		}
 	}
 	return nil
 }
@@ -201,13 +206,18 @@ func (n *node) join() error {
 	sent, now := time.Now(), n.now()
 	err := n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Join: true, Now: now, For: n.cfg.Lease.Milliseconds(), Sweep: now - sweepMail.Milliseconds(),
 		Node: store.Node{ID: id, Name: n.cfg.Name, Version: run.StateVersion, Worker: n.cfg.Worker, Pools: n.pools(), Started: now}}}})
+	// One that had to wait for the store goes by a lease that is not about over.
+	for err == nil && time.Since(sent) > n.cfg.Lease/5 {
+		sent, now = time.Now(), n.now()
+		err = n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Node: store.Node{ID: id}, Now: now, For: n.cfg.Lease.Milliseconds()}}})
+	}
 	if err != nil {
 		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.id, n.lapsed = id, make(chan struct{})
-	n.leased, n.unlease = context.WithCancel(n.e.ctx)
+	n.underLease, n.unlease = context.WithCancel(n.e.ctx)
 	n.orphans = map[Ref]int64{}
 	n.extend(sent)
 	return nil
@@ -290,6 +300,9 @@ func (n *node) renew() {
 // lose stops everything that was done under the lease.
 func (n *node) lose() {
 	n.mu.Lock()
+	if n.id != "" {
+		close(n.lapsed)
+	}
 	n.id = ""
 	n.unlease()
 	if n.watchdog != nil {
@@ -321,12 +334,18 @@ func (n *node) stopDrivers() (all []*driver) {
 
 // lease gives the id of the lease, or "" if it is over.
 func (n *node) lease() string {
+	id, _ := n.leased()
+	return id
+}
+
+// leased is lease with what is closed when that lease is over.
+func (n *node) leased() (id string, lapsed <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.id == "" || !time.Now().Before(n.until) {
-		return ""
+		return "", nil
 	}
-	return n.id
+	return n.id, n.lapsed
 }
 
 // holds is whether what this engine drives is its own to drive. It is asked at the

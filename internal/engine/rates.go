@@ -106,12 +106,15 @@ func (d *driver) pace() *pace {
 	return &pace{d: d, who: rate.Who{Tenant: d.ref.Tenant, User: d.row.User}, rules: d.agent.Rates.rules(d.ref.Tenant, d.row.User)}
 }
 
-// wait returns when the call may start. Readers of the run are told why it waits.
+// wait returns when the call may start. Readers of the run are told why it waits. It
+// returns errHandedOver if that is the next driver's call.
 func (p *pace) wait(ctx context.Context, step int, req *model.Request) error {
 	if len(p.rules) == 0 {
 		return nil
 	}
 	d := p.d
+	ctx, stop := d.aheadOf(ctx)
+	defer stop()
 	held, err := d.e.meters.Wait(ctx, p.who, p.rules, model.PromptTokens(req), p.tell(step))
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,10 +127,18 @@ func (p *pace) wait(ctx context.Context, step int, req *model.Request) error {
 }
 
 // room waits until the call might start, and holds nothing. What is reserved of a
-// budget meanwhile would keep others from what is not used.
-func (p *pace) room(ctx context.Context, step int) {
+// budget meanwhile would keep others from what is not used. The error is errHandedOver.
+func (p *pace) room(ctx context.Context, step int) error {
+	if len(p.rules) == 0 {
+		return nil
+	}
+	ctx, stop := p.d.aheadOf(ctx)
+	defer stop()
 	// A store that does not answer is for the call to find out.
-	_, _ = p.d.e.meters.Wait(ctx, p.who, p.rules, 0, p.tell(step))
+	if _, err := p.d.e.meters.Wait(ctx, p.who, p.rules, 0, p.tell(step)); errors.Is(err, errHandedOver) {
+		return err
+	}
+	return nil
 }
 
 // tell tells readers why a call waits.

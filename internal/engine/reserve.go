@@ -73,6 +73,10 @@ func (d *driver) reserve(eff run.Reserve) func() {
 				a.end(in)
 				return
 			}
+			if errors.Is(err, errHandedOver) {
+				a.leave("budget")
+				return
+			}
 			if d.ctx.Err() == nil {
 				d.commits.fail(err, nil)
 			}
@@ -115,7 +119,10 @@ func (r *reservation) make(ctx context.Context) (run.Input, error) {
 		}
 		return in, nil
 	}
-	if r.pace.room(ctx, r.eff.Step); ctx.Err() != nil {
+	if err := r.pace.room(ctx, r.eff.Step); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
 		return r.ending(), nil
 	}
 	var err error

@@ -162,7 +162,7 @@ func (d *driver) remembered() []policy.Remembered {
 	}
 	// A session that was accepted just now may not be there yet; it has no rules.
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		d.e.log.Error("the rules of a session can not be read; people are asked", "run", d.ref.ID, "error", err)
+		d.complain("the rules of a session can not be read; people are asked", err)
 	}
 	var rules []policy.Remembered
 	for _, r := range rows {

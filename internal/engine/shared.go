@@ -351,3 +351,60 @@ func (d *driver) postpones(eff run.Effect) bool {
 	}
 	return false
 }
+
+// complain logs what went wrong, but not what goes wrong because the driver lets go.
+func (d *driver) complain(what string, err error) {
+	if d.ctx.Err() == nil {
+		d.e.log.Error(what, "run", d.ref.ID, "error", err)
+	}
+}
+
+// aside takes what is no input.
+func (d *driver) aside(it *item) bool {
+	switch {
+	case it.look:
+		delete(d.timers, lookKey)
+		d.look()
+	case it.mail, it.drain:
+		if it.drain {
+			d.draining = true
+			d.handOver()
+		}
+		if it.mail {
+			d.readMail()
+		}
+	case it.agent != nil:
+		d.adopt(it.agent)
+	case it.left:
+		delete(d.effects, it.effect)
+		b := &batch{tx: &store.Tx{Tenant: d.ref.Tenant}}
+		if d.unreserve(run.CallModel{}, b); len(b.tx.Settles) > 0 {
+			d.commit(b, *it)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// errHandedOver ends the wait of a call that was not begun: the next driver makes it.
+var errHandedOver = errors.New("the run is handed over")
+
+// aheadOf gives a context for the wait ahead of a call, which also ends when the run is
+// handed over, with errHandedOver as its cause.
+func (d *driver) aheadOf(ctx context.Context) (wait context.Context, stop func()) {
+	wait, cancel := context.WithCancelCause(ctx)
+	forget := context.AfterFunc(d.handover, func() { cancel(errHandedOver) })
+	return wait, func() {
+		forget()
+		cancel(nil)
+	}
+}
+
+// leave ends an attempt that was not begun, for the next driver to make.
+func (a *attempt) leave(key string) {
+	if a.over.CompareAndSwap(false, true) {
+		a.d.put(item{effect: key, left: true})
+		a.d.e.wg.Done()
+	}
+}

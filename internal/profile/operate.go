@@ -44,7 +44,7 @@ type Observability struct {
 type Reliability struct {
 	// Whether an `Idempotency-Key` header makes the second of two equal requests return the first one's run.
 	IdempotencyKeys bool `json:"idempotency_keys" default:"true"`
-	// Whether a run that was under way when the process ended goes on at the next start. If false it fails then.
+	// Whether a run that was under way when the process ended goes on at the next start. If false it fails then. A run that a node hands over to others as it stops was not interrupted, and goes on in any case.
 	ResumeOnRestart bool `json:"resume_on_restart" default:"true"`
 	// How often a failed step is tried again before the run fails.
 	RetryFailedSteps int `json:"retry_failed_steps,omitempty" min:"0" max:"10" example:"1"`

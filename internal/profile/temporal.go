@@ -5,7 +5,7 @@ type Temporal struct {
 	// How the names of task queues begin: runs are driven on `PREFIX.run`, child runs on `PREFIX.child`. Installations that share a namespace and no store must differ in it.
 	QueuePrefix string `json:"queue_prefix" default:"agentd" example:"agents-prod"`
 	// How long a node may be silent before its runs are driven elsewhere. They go on there when the node's lease is over, too.
-	Heartbeat Duration `json:"heartbeat" default:"5s" min:"1s" max:"10m"`
+	Heartbeat Duration `json:"heartbeat" default:"4s" min:"1s" max:"10m"`
 	// How often Temporal hears of each run that is driven, at the most; less than `heartbeat`. 1,000 active runs at 2 s are 500 requests a second, and a namespace takes 2,400 unless it is set up for more.
 	HeartbeatThrottle Duration `json:"heartbeat_throttle" default:"2s" min:"100ms" max:"5m"`
 	// How often a node looks in the store for runs of which Temporal was not told.

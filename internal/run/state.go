@@ -10,9 +10,6 @@ import (
 	"agentd/message"
 )
 
-// StateVersion is the version of the stored state.
-const StateVersion = 1
-
 // Status is the public state of a run.
 type Status string
 

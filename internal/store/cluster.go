@@ -83,6 +83,9 @@ type Claimed struct {
 	// Now is what the clock showed that the store goes by, in Unix milliseconds; 0 if it
 	// has none of its own.
 	Now int64
+	// Taken is whether a node had it that did not give it back: it died, or lost its
+	// lease, in the middle of whatever it did.
+	Taken bool
 }
 
 // Mail is something that somebody wants of a run, on its way to the node that drives

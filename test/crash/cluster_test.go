@@ -1,7 +1,6 @@
 package crash
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -16,76 +15,43 @@ import (
 	"agentd/client"
 	"agentd/internal/store/postgres/pgtest"
 	"agentd/message"
+	"agentd/test/proc"
 )
 
 // node is one of the processes that share a store.
 type node struct {
 	w    *world
 	args []string
-	cmd  *exec.Cmd
-	read chan struct{}
-	// stopped: it was told to stop, and must end by itself.
-	stopped bool
+	p    *proc.Process
 }
 
 func (n *node) start() {
 	t := n.w.t
 	t.Helper()
 	args := append(append([]string{}, n.args...), "--configs", filepath.Join(n.w.dir, "configs"))
-	n.cmd = exec.Command(n.w.binary, append(args, n.w.place...)...)
-	n.cmd.Dir = n.w.dir
-	stderr, err := n.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	up, read := make(chan bool, 1), make(chan struct{})
-	n.read, n.stopped = read, false
-	go func() {
-		defer close(read)
-		for sc := bufio.NewScanner(stderr); sc.Scan(); {
-			line := sc.Text()
-			if strings.Contains(line, " listens on ") || strings.Contains(line, " runs of ") && strings.Contains(line, "healthz") {
-				up <- true
-			}
-			// A node that was stopped past its lease says so.
-			if (strings.Contains(line, "level=ERROR") || strings.Contains(line, "panic")) && !strings.Contains(line, "lost its lease") {
-				t.Errorf("%s: %s", n.args[0], line)
-			}
-		}
-		close(up)
-	}()
-	select {
-	case ok := <-up:
-		if !ok {
-			t.Fatalf("%v did not start", n.args)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatalf("%v did not start in 30 s", n.args)
-	}
+	n.p = proc.Start(t, proc.Command{Path: n.w.binary, Args: append(args, n.w.place...), Dir: n.w.dir})
+	n.p.Up()
 }
 
-func (n *node) signal(s syscall.Signal) {
-	if n.cmd != nil {
-		if err := n.cmd.Process.Signal(s); err != nil {
-			n.w.t.Error(err)
-		}
-	}
+// kill is kill -9, stop is SIGTERM.
+func (n *node) kill() {
+	n.p.Kill()
+	n.heed()
 }
 
-// end waits for the end of the process, after a signal.
-func (n *node) end() {
-	if n.cmd == nil {
-		return
+func (n *node) stop() {
+	n.p.Stop(time.Minute)
+	n.heed()
+}
+
+// heed fails the test if the node said that something is wrong with it. One that was
+// stopped past its lease says so.
+func (n *node) heed() {
+	for line := range strings.Lines(n.p.Complaints()) {
+		if !strings.Contains(line, "lost its lease") {
+			n.w.t.Errorf("%s: %s", n.args[0], line)
+		}
 	}
-	<-n.read
-	err := n.cmd.Wait()
-	if n.stopped && err != nil {
-		n.w.t.Errorf("%v was told to stop: %v", n.args, err)
-	}
-	n.cmd = nil
 }
 
 // TestNodesOnPostgres is TestKill9 for several processes on one store: an API without
@@ -108,15 +74,6 @@ func nodes(t *testing.T, kill func(), more ...string) {
 	api := &node{w: w, args: append([]string{"serve", "--no-worker", "--addr", w.addr}, more...)}
 	workers := []*node{{w: w, args: append([]string{"worker"}, more...)}, {w: w, args: append([]string{"worker"}, more...)}}
 	all := append([]*node{api}, workers...)
-	t.Cleanup(func() {
-		for _, n := range all {
-			if n.cmd != nil {
-				n.stopped = false
-				_ = n.cmd.Process.Kill()
-				n.end()
-			}
-		}
-	})
 	for _, n := range all {
 		n.start()
 	}
@@ -145,21 +102,17 @@ func nodes(t *testing.T, kill func(), more ...string) {
 		n := workers[rng.IntN(2)]
 		switch round % 4 {
 		case 0:
-			n.signal(syscall.SIGKILL)
-			n.end()
+			n.kill()
 			n.start()
 		case 1:
-			n.signal(syscall.SIGSTOP)
+			n.p.Signal(syscall.SIGSTOP)
 			<-time.After(3 * time.Second)
-			n.signal(syscall.SIGCONT)
+			n.p.Signal(syscall.SIGCONT)
 		case 2:
-			n.stopped = true
-			n.signal(syscall.SIGTERM)
-			n.end()
+			n.stop()
 			n.start()
 		case 3:
-			api.signal(syscall.SIGKILL)
-			api.end()
+			api.kill()
 			api.start()
 		}
 	}
@@ -170,9 +123,7 @@ func nodes(t *testing.T, kill func(), more ...string) {
 	person.Wait()
 	w.check(ctx, runs)
 	for _, n := range all {
-		n.stopped = true
-		n.signal(syscall.SIGTERM)
-		n.end()
+		n.stop()
 	}
 	if out, err := exec.Command(w.binary, append([]string{"doctor", "--json"}, w.place...)...).CombinedOutput(); err != nil || !strings.Contains(string(out), `"findings":[]`) {
 		t.Errorf("the doctor: %v\n%s", err, out)

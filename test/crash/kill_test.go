@@ -1,19 +1,15 @@
 package crash
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +19,7 @@ import (
 	"agentd/internal/sim"
 	"agentd/message"
 	"agentd/model/script"
+	"agentd/test/proc"
 )
 
 const playbook = `name: crash
@@ -69,8 +66,7 @@ type world struct {
 	ledger string
 	place  []string // the flags that name its store
 	client *client.Client
-	cmd    *exec.Cmd
-	read   chan struct{} // closed when all that the server said is read
+	p      *proc.Process // nil if there is none
 
 	mu      sync.Mutex
 	retried map[string]bool // calls that a person allowed to happen again, by run and call
@@ -79,11 +75,8 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{t: t, dir: dir, binary: filepath.Join(dir, "agentd"), ledger: filepath.Join(dir, "ledger"), retried: map[string]bool{}}
+	w := &world{t: t, dir: dir, binary: proc.Build(t), ledger: filepath.Join(dir, "ledger"), retried: map[string]bool{}}
 	w.place = []string{"--data", filepath.Join(dir, "data")}
-	if out, err := exec.Command("go", "build", "-o", w.binary, "agentd/cmd/agentd").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
 	s, err := script.Parse("playbook", []byte(playbook))
 	if err != nil {
 		t.Fatal(err)
@@ -111,16 +104,10 @@ retry: {max_retries: 5, base_delay: 20ms}
     env: {%s: %q}
     effects: {do_read: read, do_idem: idempotent, do_once: once}
 `, self, ledgerEnv, w.ledger))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.addr = l.Addr().String()
-	l.Close()
+	w.addr = fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t, "127.0.0.1"))
 	if w.client, err = client.New("http://"+w.addr, nil); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.kill)
 	return w
 }
 
@@ -138,60 +125,20 @@ func (w *world) write(name, text string) {
 // start starts the server and waits until it listens.
 func (w *world) start() {
 	w.t.Helper()
-	w.cmd = exec.Command(w.binary, append([]string{"serve", "--configs", filepath.Join(w.dir, "configs"), "--addr", w.addr}, w.place...)...)
-	w.cmd.Dir = w.dir
-	stderr, err := w.cmd.StderrPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	up, read := make(chan string, 1), make(chan struct{})
-	w.read = read
-	go func() {
-		defer close(read)
-		defer close(up)
-		var log []string
-		said := false
-		for sc := bufio.NewScanner(stderr); sc.Scan(); {
-			line := sc.Text()
-			if !said && strings.Contains(line, " listens on ") {
-				said = true
-				up <- ""
-			}
-			if strings.Contains(line, "level=ERROR") || strings.Contains(line, "panic") {
-				w.t.Error(line)
-			}
-			if !said {
-				log = append(log, line)
-			}
-		}
-		if !said {
-			up <- strings.Join(log, "\n")
-		}
-	}()
-	select {
-	case problem := <-up:
-		if problem != "" {
-			w.t.Fatalf("the server did not start:\n%s", problem)
-		}
-	case <-time.After(30 * time.Second):
-		w.t.Fatal("the server did not start in 30 s")
-	}
+	w.p = proc.Start(w.t, proc.Command{Path: w.binary, Args: append([]string{"serve", "--configs", filepath.Join(w.dir, "configs"), "--addr", w.addr}, w.place...), Dir: w.dir})
+	w.p.Up()
 }
 
 // kill is kill -9.
 func (w *world) kill() {
-	if w.cmd == nil {
+	if w.p == nil {
 		return
 	}
-	if err := w.cmd.Process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		w.t.Error(err)
+	w.p.Kill()
+	if bad := w.p.Complaints(); bad != "" {
+		w.t.Error(bad)
 	}
-	<-w.read
-	_ = w.cmd.Wait() // it was killed
-	w.cmd = nil
+	w.p = nil
 }
 
 // watched is a run that was acknowledged, and what a reader saw of it.

@@ -45,15 +45,6 @@ func TestPoolsOnPostgres(t *testing.T) {
 	for _, k := range kinds {
 		all = append(all, k...)
 	}
-	t.Cleanup(func() {
-		for _, n := range all {
-			if n.cmd != nil {
-				n.stopped = false
-				_ = n.cmd.Process.Kill()
-				n.end()
-			}
-		}
-	})
 	for _, n := range all {
 		n.start()
 	}
@@ -80,30 +71,24 @@ func TestPoolsOnPostgres(t *testing.T) {
 		n := kind[rng.IntN(2)]
 		switch round % 8 {
 		case 0, 1, 2, 6:
-			n.signal(syscall.SIGKILL)
-			n.end()
+			n.kill()
 			n.start()
 		case 3: // an owner and a home together
 			home := kinds[1][rng.IntN(2)]
 			owner := kinds[2][rng.IntN(2)]
-			home.signal(syscall.SIGKILL)
-			owner.signal(syscall.SIGKILL)
-			for _, n := range []*node{home, owner} {
-				n.end()
-				n.start()
-			}
+			home.kill()
+			owner.kill()
+			home.start()
+			owner.start()
 		case 4:
-			n.signal(syscall.SIGSTOP)
+			n.p.Signal(syscall.SIGSTOP)
 			<-time.After(3 * time.Second)
-			n.signal(syscall.SIGCONT)
+			n.p.Signal(syscall.SIGCONT)
 		case 5:
-			n.stopped = true
-			n.signal(syscall.SIGTERM)
-			n.end()
+			n.stop()
 			n.start()
 		case 7:
-			api.signal(syscall.SIGKILL)
-			api.end()
+			api.kill()
 			api.start()
 		}
 	}
@@ -114,9 +99,7 @@ func TestPoolsOnPostgres(t *testing.T) {
 	person.Wait()
 	w.check(ctx, runs)
 	for _, n := range all {
-		n.stopped = true
-		n.signal(syscall.SIGTERM)
-		n.end()
+		n.stop()
 	}
 	if out, err := exec.Command(w.binary, append([]string{"doctor", "--json"}, w.place...)...).CombinedOutput(); err != nil || !strings.Contains(string(out), `"findings":[]`) {
 		t.Errorf("the doctor: %v\n%s", err, out)

@@ -32,7 +32,7 @@ func TestKill9OnPostgres(t *testing.T) {
 	person.Go(func() { w.person(personCtx, rand.New(rand.NewPCG(uint64(seed), 4))) })
 	var runs []*watched
 	for round := range kills {
-		if w.cmd == nil {
+		if w.p == nil {
 			w.start()
 		}
 		for n := range 2 {
@@ -60,7 +60,7 @@ func TestKill9OnPostgres(t *testing.T) {
 			c.Restart(t)
 		}
 	}
-	if w.cmd == nil {
+	if w.p == nil {
 		w.start()
 	}
 	for _, v := range runs {

@@ -3,124 +3,38 @@
 package soak
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
-	"sync"
-	"syscall"
-	"testing"
 	"time"
 
 	"agentd/client"
 	"agentd/fault"
+	"agentd/test/proc"
 )
 
 // patience ends waits for what takes well under a second on an idle machine.
-const patience = 2 * time.Minute
-
-// process is a child process and what it says.
-type process struct {
-	cmd *exec.Cmd
-	// said is closed when it has said where it listens, done when it has ended.
-	said, done chan struct{}
-
-	mu  sync.Mutex
-	url string
-	out bytes.Buffer
-}
-
-// maxLog bounds what is kept of a process's words, so that half an hour fits.
-const maxLog = 1 << 20
-
-var (
-	listens = regexp.MustCompile(`listens on (http://127\.0\.0\.1:\d+)`)
-	crashed = regexp.MustCompile(`(?m)^(panic: |fatal error: |runtime: |SIG[A-Z]+: |WARNING: DATA RACE)`)
-)
-
-// Write takes what the process says.
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.out.Len() < maxLog {
-		p.out.Write(b)
-	}
-	if p.url == "" {
-		if m := listens.FindSubmatch(p.out.Bytes()); m != nil {
-			p.url = string(m[1])
-			close(p.said)
-		}
-	}
-	return len(b), nil
-}
-
-func (p *process) text() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.String()
-}
-
-// complaints gives the lines of the log that nobody should have to read.
-func (p *process) complaints() string {
-	log := p.text()
-	if at := crashed.FindStringIndex(log); at != nil {
-		return log[at[0]:]
-	}
-	var bad strings.Builder
-	for line := range strings.Lines(log) {
-		if strings.Contains(line, "level=ERROR") {
-			bad.WriteString(line)
-		}
-	}
-	return bad.String()
-}
+const patience = proc.Patience
 
 // run starts the binary.
-func (w *world) run(args ...string) *process {
+func (w *world) run(args ...string) *proc.Process {
 	w.t.Helper()
-	p := &process{said: make(chan struct{}), done: make(chan struct{}), cmd: exec.Command(w.bin, args...)}
-	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = w.home, p, p
-	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.home, "TMPDIR=" + w.home, "LANG=C.UTF-8"}
-	if err := p.cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	go func() {
-		_ = p.cmd.Wait() // it is killed, as a rule
-		close(p.done)
-	}()
-	return p
-}
-
-// up waits until a process listens.
-func (w *world) up(p *process) string {
-	w.t.Helper()
-	select {
-	case <-p.said:
-	case <-p.done:
-		w.t.Fatalf("%v ended by itself:\n%s", p.cmd.Args, tail(p.text()))
-	case <-time.After(patience):
-		w.t.Fatalf("%v does not say where it listens:\n%s", p.cmd.Args, tail(p.text()))
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.url
+	return proc.Start(w.t, proc.Command{Path: w.bin, Args: args, Dir: w.home,
+		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.home, "TMPDIR=" + w.home, "LANG=C.UTF-8"}})
 }
 
 // server is one life of agentd.
 type server struct {
-	*process
+	*proc.Process
 	url    string
 	http   *http.Client
 	client *client.Client
 }
 
 // launch starts a server, which is not ready yet.
-func (w *world) launch() *process {
+func (w *world) launch() *proc.Process {
 	w.starts++
 	return w.run("serve", "--addr", "127.0.0.1:0", "--data", w.data, "--configs", filepath.Join(w.home, "configs"))
 }
@@ -129,7 +43,7 @@ func (w *world) launch() *process {
 func (w *world) start() *server {
 	w.t.Helper()
 	p := w.launch()
-	s := &server{process: p, url: w.up(p)}
+	s := &server{Process: p, url: p.Up()}
 	// Connections to a server die with it.
 	s.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	var err error
@@ -145,25 +59,17 @@ func (w *world) start() *server {
 }
 
 // kill is kill -9.
-func (w *world) kill(p *process) {
+func (w *world) kill(p *proc.Process) {
 	w.t.Helper()
-	select {
-	case <-p.done:
-		w.t.Fatalf("agentd ended by itself:\n%s", tail(p.text()))
-	default:
-	}
-	if err := p.cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		w.t.Fatal(err)
-	}
-	<-p.done
+	p.Kill()
 	w.heed(p)
 }
 
 // heed fails the test if a process said that something is wrong with it.
-func (w *world) heed(p *process) {
+func (w *world) heed(p *proc.Process) {
 	w.t.Helper()
-	if bad := p.complaints(); bad != "" {
-		w.t.Errorf("%v complained:\n%s", p.cmd.Args[1:2], tail(bad))
+	if bad := p.Complaints(); bad != "" {
+		w.t.Errorf("%v complained:\n%s", p.Cmd.Args[1:2], proc.Tail(bad))
 	}
 }
 
@@ -198,21 +104,4 @@ func serious(err error) error {
 		return nil
 	}
 	return err
-}
-
-func build(t *testing.T) string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "agentd")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "agentd/cmd/agentd").CombinedOutput()
-	if err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return bin
-}
-
-func tail(s string) string {
-	if n := len(s) - 8000; n > 0 {
-		return "…" + s[n:]
-	}
-	return s
 }

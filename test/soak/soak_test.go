@@ -13,11 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"agentd/client"
+	"agentd/test/proc"
 )
 
 // people is how many work at the same time.
@@ -69,7 +69,7 @@ func TestSoak(t *testing.T) {
 	office.Go(func() { w.clerk(clerks) })
 	t.Cleanup(func() {
 		if s, _ := w.current(); t.Failed() {
-			t.Logf("the last server said:\n%s", tail(s.text()))
+			t.Logf("the last server said:\n%s", proc.Tail(s.Text()))
 		}
 	})
 
@@ -130,7 +130,7 @@ func (w *world) kills(ctx context.Context, s *server, length time.Duration) {
 				return
 			case <-time.After(moment):
 			}
-			w.kill(s.process)
+			w.kill(s.Process)
 			kills++
 			if rng.IntN(5) == 0 { // and while it starts
 				p := w.launch()
@@ -164,12 +164,8 @@ func (w *world) load(ctx context.Context, phase int, f func()) {
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	home := t.TempDir()
-	w := &world{t: t, seed: seed, bin: build(t), home: home, data: filepath.Join(home, "data"), ledger: filepath.Join(home, "ledger"), changed: make(chan struct{})}
+	w := &world{t: t, seed: seed, bin: proc.Build(t), home: home, data: filepath.Join(home, "data"), ledger: filepath.Join(home, "ledger"), changed: make(chan struct{})}
 	t.Cleanup(func() {
-		if s, _ := w.current(); s != nil {
-			_ = s.cmd.Process.Signal(syscall.SIGKILL) // unless it has ended
-			<-s.done
-		}
 		if err := noneAlive(w.ledger); err != nil {
 			t.Error(err)
 		}
@@ -182,9 +178,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sim := w.run("sim", "--script", model, "--addr", "127.0.0.1:0", "--no-cache")
-	t.Cleanup(func() { _ = sim.cmd.Process.Signal(syscall.SIGKILL); <-sim.done })
-	base := w.up(sim)
+	base := w.run("sim", "--script", model, "--addr", "127.0.0.1:0", "--no-cache").Up()
 	for name, more := range map[string]string{
 		"worker": "subagents: [helper]\n", "other": "subagents: [helper]\n", "helper": "subagents: [clerk]\n", "clerk": "",
 		"brief": "interrupts: {expire_after: 2s, on_expiry: reject, default_answer: Whatever.}\n",
@@ -245,17 +239,10 @@ func (w *world) write(name, text string) {
 // end stops the server as people do and has the doctor look at what it left.
 func (w *world) end() {
 	s, _ := w.current()
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		w.t.Fatal(err)
-	}
-	select {
-	case <-s.done:
-	case <-time.After(patience):
-		w.t.Fatal("agentd does not end when it is asked to")
-	}
-	w.heed(s.process)
+	s.Stop(patience)
+	w.heed(s.Process)
 	out, err := exec.Command(w.bin, "doctor", "--json", "--data", w.data).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), `"findings":[]`) {
-		w.t.Errorf("the doctor: %v\n%s", err, tail(string(out)))
+		w.t.Errorf("the doctor: %v\n%s", err, proc.Tail(string(out)))
 	}
 }

@@ -234,7 +234,10 @@ func (x *Executor) tell(m message) error {
 		signal, arg = signalChild, m.child
 	}
 	_, err := x.client.SignalWithStartWorkflow(ctx, workflowID(m.to), signal, arg, client.StartWorkflowOptions{
-		TaskQueue: x.queues.runs(), WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE}, workflowName, m.to)
+		TaskQueue: x.queues.runs(), WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		// A worker that was stopped is given tasks as long as its connection lasts. What
+		// it does not begin is given to another one as soon as what it does not go on with.
+		WorkflowTaskTimeout: x.opts.Heartbeat}, workflowName, m.to)
 	return err
 }
 

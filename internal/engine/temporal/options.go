@@ -31,7 +31,7 @@ type Options struct {
 	// Name is for people who look at Temporal: which machine and process this is.
 	Name string
 	// Heartbeat is how long a node may be silent before its runs are driven elsewhere;
-	// 0 means five seconds. Throttle is how often it is heard of at the most; 0 means
+	// 0 means four seconds. Throttle is how often it is heard of at the most; 0 means
 	// two seconds. Each run that is driven costs a request in that time.
 	Heartbeat, Throttle time.Duration
 	// Runs and Children are how many runs, and how many child runs, one node drives at
@@ -55,7 +55,7 @@ func (o *Options) defaults() {
 	for _, d := range []struct {
 		v *time.Duration
 		d time.Duration
-	}{{&o.Heartbeat, 5 * time.Second}, {&o.Throttle, 2 * time.Second}, {&o.Drain, 35 * time.Second}, {&o.Sweep, 10 * time.Second}} {
+	}{{&o.Heartbeat, 4 * time.Second}, {&o.Throttle, 2 * time.Second}, {&o.Drain, 35 * time.Second}, {&o.Sweep, 10 * time.Second}} {
 		if *d.v <= 0 {
 			*d.v = d.d
 		}

@@ -26,7 +26,8 @@ type Runs interface {
 // tries again.
 func (x *Executor) Work(runs Runs) {
 	w := &work{runs: runs, heartbeat: x.opts.Throttle / 2, log: x.opts.Log.Error}
-	opts := worker.Options{MaxHeartbeatThrottleInterval: x.opts.Throttle, DefaultHeartbeatThrottleInterval: x.opts.Throttle, WorkerStopTimeout: x.opts.Drain}
+	opts := worker.Options{MaxHeartbeatThrottleInterval: x.opts.Throttle, DefaultHeartbeatThrottleInterval: x.opts.Throttle, WorkerStopTimeout: x.opts.Drain,
+		StickyScheduleToStartTimeout: x.opts.Heartbeat / 2}
 	roots, children := opts, opts
 	roots.MaxConcurrentActivityExecutionSize = x.opts.Runs
 	children.MaxConcurrentActivityExecutionSize = x.opts.Children
@@ -157,7 +158,7 @@ func (w *work) drive(ctx context.Context, in Run) (Parked, error) {
 			}
 			return Parked{}, later("the run can not be driven here", err, again)
 		case ctx.Err() != nil:
-			return Parked{}, err // nobody waits for this one
+			return Parked{}, later("nobody waits for this one", err, again)
 		case time.Now().After(until):
 			return Parked{}, later("another node has the run", err, again)
 		}

@@ -195,7 +195,7 @@ func (f *life) hear() {
 
 // start begins the workflow of a child run.
 func (f *life) start(child Run) {
-	ctx := workflow.WithChildOptions(f.ctx, workflow.ChildWorkflowOptions{WorkflowID: workflowID(child), TaskQueue: f.runs(),
+	ctx := workflow.WithChildOptions(f.ctx, workflow.ChildWorkflowOptions{WorkflowID: workflowID(child), TaskQueue: f.runs(), WorkflowTaskTimeout: f.heartbeat,
 		ParentClosePolicy: enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE})
 	f.open = append(f.open, opened{workflow.ExecuteChildWorkflow(ctx, workflowName, child), workflowID(child)})
 }

@@ -129,7 +129,8 @@ const (
 		(r.status <> 'queued' OR NOT EXISTS (SELECT 1 FROM runs o WHERE o.session = r.session AND o.key < r.key AND o.status` + unfinished + `)
 			AND NOT EXISTS (SELECT 1 FROM node_holds h JOIN nodes n ON n.id = h.node WHERE h.tenant = r.tenant AND h.name = 'session/' || s.id AND n.until > ` + serverNow + `)) AS turn,
 		EXISTS (SELECT 1 FROM mail m WHERE m.run = r.key AND m.applied = 0) AS mail, r.key AS key, x.urgent AS urgent,
-		` + serverNow + ` AS now
+		` + serverNow + ` AS now,
+		EXISTS (SELECT 1 FROM claims c WHERE c.run = r.key AND c.node IS NOT NULL) AS taken
 		FROM `
 	claimTables = ` x JOIN runs r ON r.key = x.key JOIN sessions s ON s.key = r.session JOIN tenants t ON t.key = r.tenant `
 	// readNow is serverNow for what is read alone: it does not change in the middle of a
@@ -160,7 +161,7 @@ type claimable struct {
 
 func claimableOf(r row) claimable {
 	return claimable{Claimed: store.Claimed{RunRef: store.RunRef{Tenant: r.Text(0), ID: r.Text(1), SessionID: r.Text(2), Status: r.Text(3)},
-		Root: r.Int(4) != 0, Epoch: r.Int(5), Turn: r.Int(6) != 0, Mail: r.Int(7) != 0, Now: r.Int(10)}, key: r.Int(8), urgent: r.Int(9) != 0}
+		Root: r.Int(4) != 0, Epoch: r.Int(5), Turn: r.Int(6) != 0, Mail: r.Int(7) != 0, Now: r.Int(10), Taken: r.Int(11) != 0}, key: r.Int(8), urgent: r.Int(9) != 0}
 }
 
 // Claim implements store.Cluster. What there is to do is read first, which is all that

@@ -62,8 +62,8 @@ func parse(text string, o *Options) (*target, error) {
 		"application_name":  "agentd",
 		"client_encoding":   "UTF8",
 		"statement_timeout": strconv.FormatInt(o.StatementTimeout.Milliseconds(), 10),
-		// A client whose machine is gone holds its locks for half a minute at most.
-		"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
+		// A client that is cut off in the middle of a change holds its rows for six seconds at most: as long as a lease.
+		"tcp_keepalives_idle": "3", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "3", "tcp_user_timeout": "6000",
 		"idle_in_transaction_session_timeout": "60000",
 	} {
 		if params[k] == "" {

@@ -214,7 +214,8 @@ const (
 		r.status <> 'queued' OR NOT EXISTS (SELECT 1 FROM runs o WHERE o.session = r.session AND o.key < r.key AND o.status` + unfinished + `)
 			AND NOT EXISTS (SELECT 1 FROM node_holds h JOIN nodes n ON n.id = h.node WHERE h.tenant = r.tenant AND h.name = 'session/' || s.id AND n.until > ?1),
 		EXISTS (SELECT 1 FROM mail m WHERE m.run = r.key AND m.applied = 0),
-		EXISTS (SELECT 1 FROM interrupts i WHERE i.run = r.key AND i.status = 'open' AND i.expires > 0 AND i.expires <= ?1)
+		EXISTS (SELECT 1 FROM interrupts i WHERE i.run = r.key AND i.status = 'open' AND i.expires > 0 AND i.expires <= ?1),
+		EXISTS (SELECT 1 FROM claims c WHERE c.run = r.key AND c.node IS NOT NULL)
 		FROM runs r JOIN sessions s ON s.key = r.session JOIN tenants t ON t.key = r.tenant `
 	claimFree = ` r.status` + unfinished + ` AND NOT EXISTS (SELECT 1 FROM claims c WHERE c.run = r.key
 		AND (c.needs > ?2 OR c.node IN (SELECT id FROM nodes WHERE until > ?1))) `
@@ -292,7 +293,7 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimRequest) ([]store.Claime
 
 func claimedOf(r row) store.Claimed {
 	return store.Claimed{RunRef: store.RunRef{Tenant: r.text(0), ID: r.text(1), SessionID: r.text(2), Status: r.text(3)},
-		Root: r.int(4) != 0, Epoch: r.int(5), Turn: r.int(6) != 0, Mail: r.int(7) != 0}
+		Root: r.int(4) != 0, Epoch: r.int(5), Turn: r.int(6) != 0, Mail: r.int(7) != 0, Taken: r.int(9) != 0}
 }
 
 // Claimed implements store.Cluster.

@@ -97,13 +97,19 @@ func testClaims(f *fixture, c store.Cluster) {
 	f.refused(stale, store.ErrFenced)
 	// A lease that is over frees what it had.
 	f.leaves("n1")
-	equal(f, "taken over", claimed(f.claims(c, "n2", 9, 9)), []string{tenant + "/r1"})
+	over := f.claims(c, "n2", 9, 9)
+	equal(f, "taken over", claimed(over), []string{tenant + "/r1"})
+	equal(f, "taken", over[0].Taken, true)
 	equal(f, "epoch", f.epoch("r1"), before+2)
 	// Giving back is for who has it.
 	f.commit(&store.Tx{Claims: []store.Claim{{RunID: "r1", Epoch: before}}})
 	equal(f, "still claimed", claimed(ok[[]store.Claimed](f)(c.Claimed(f.Context(), "n2"))), []string{tenant + "/r1"})
 	f.commit(&store.Tx{Claims: []store.Claim{{RunID: "r1", Epoch: before + 2}}})
 	equal(f, "given back", claimed(ok[[]store.Claimed](f)(c.Claimed(f.Context(), "n2"))), []string{})
+	again := f.claims(c, "n2", 9, 9)
+	equal(f, "again", claimed(again), []string{tenant + "/r1"})
+	equal(f, "not taken", again[0].Taken, false)
+	f.commit(&store.Tx{Claims: []store.Claim{{RunID: "r1", Epoch: again[0].Epoch}}})
 	// Born with a home; a claim goes with the end of its run.
 	born := run("r2", "s2", "queued")
 	f.commit(&store.Tx{NewSessions: []*store.Session{session("s2")}, NewRuns: []*store.Run{born}, Claims: []store.Claim{{RunID: "r2", Node: "n2", Epoch: 1, Now: now()}}})

@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 
 	"agentd/client"
 	"agentd/event"
@@ -167,14 +165,7 @@ func (w *world) check(ctx context.Context, b *book, want map[task][]string) {
 			w.t.Errorf("after another kill run %s reads\n%s\nand before\n%s", id, body, first[id])
 		}
 	}
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		w.t.Fatal(err)
-	}
-	select {
-	case <-s.done:
-	case <-time.After(patience):
-		w.t.Fatal("agentd does not end when it is asked to")
-	}
+	s.Stop(patience)
 	w.checkDatabase()
 }
 

@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"agentd/internal/sim"
 	"agentd/model/script"
+	"agentd/test/proc"
 )
 
 func TestMain(m *testing.M) {
@@ -57,7 +57,7 @@ func TestKills(t *testing.T) {
 	t.Cleanup(func() {
 		s, _ := w.current()
 		if t.Failed() {
-			t.Logf("the last server said:\n%s", tail(s.text()))
+			t.Logf("the last server said:\n%s", proc.Tail(s.Text()))
 		}
 	})
 
@@ -110,12 +110,11 @@ func TestKills(t *testing.T) {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	home := t.TempDir()
-	w := &world{t: t, bin: build(t), home: home, data: filepath.Join(home, "data"), configs: filepath.Join(home, "configs"),
+	w := &world{t: t, bin: proc.Build(t), home: home, data: filepath.Join(home, "data"), configs: filepath.Join(home, "configs"),
 		ledger: filepath.Join(home, "ledger"), changed: make(chan struct{})}
 	t.Cleanup(func() {
 		if s, _ := w.current(); s != nil {
-			_ = s.cmd.Process.Signal(syscall.SIGKILL)
-			<-s.done
+			<-s.Done() // it was killed after the test, if it was still there
 			w.complain(s)
 		}
 		if err := noneAlive(w.ledger, 20*time.Second); err != nil {

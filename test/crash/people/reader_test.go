@@ -8,11 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"strconv"
 
 	"agentd/event"
-	"agentd/internal/sse"
+	"agentd/test/proc"
 )
 
 // seen is an event as a reader got it.
@@ -32,14 +30,9 @@ type reader struct {
 	texts   map[block]string
 	entries map[int]string
 	ended   event.Type
-	// streams is how often it connected and got a stream.
-	streams int
 }
 
 type block struct{ step, index int }
-
-// errBroken says that a stream broke off, as streams of killed servers do.
-var errBroken = errors.New("the stream broke off")
 
 // follow reads until the terminal event. seen is told every event.
 func (r *reader) follow(ctx context.Context, w *world, told func(event.Event)) error {
@@ -47,7 +40,7 @@ func (r *reader) follow(ctx context.Context, w *world, told func(event.Event)) e
 	return w.retry(ctx, "following run "+r.run, func(s *server) (bool, error) {
 		err := r.stream(ctx, s, told)
 		switch {
-		case errors.Is(err, errBroken):
+		case errors.Is(err, proc.ErrBroken):
 			return false, nil
 		case err != nil:
 			return false, fmt.Errorf("reader of run %s after %d: %w", r.run, r.last, err)
@@ -58,52 +51,13 @@ func (r *reader) follow(ctx context.Context, w *world, told func(event.Event)) e
 
 // stream reads one connection to its end.
 func (r *reader) stream(ctx context.Context, s *server, told func(event.Event)) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/runs/"+r.run+"/events", nil)
-	if err != nil {
-		return err
-	}
-	if r.last > 0 {
-		req.Header.Set("Last-Event-ID", strconv.FormatInt(r.last, 10))
-	}
-	resp, err := s.http.Do(req)
-	if err != nil {
-		return errBroken
-	}
-	defer resp.Body.Close()
-	switch resp.StatusCode {
-	case http.StatusOK:
-	case http.StatusServiceUnavailable:
-		return errBroken
-	default:
-		return fmt.Errorf("the server answers %s", resp.Status)
-	}
-	r.streams++
-	in := sse.NewReader(resp.Body, nil)
-	for {
-		msg, err := in.Next()
-		if err != nil {
-			return errBroken
-		}
-		var ev event.Event
-		if err := json.Unmarshal(msg.Data, &ev); err != nil {
-			return fmt.Errorf("an event of %q can not be read: %w", msg.Data, err)
-		}
-		if raw, ok := ev.Data.(json.RawMessage); ok {
-			if ev.Data, err = event.Decode(ev.Type, raw); err != nil {
-				return err
-			}
-		}
-		if in.LastID() != strconv.FormatInt(ev.Seq, 10) || string(msg.Name) != string(ev.Type) {
-			return fmt.Errorf("event %d %s came as id %s, event %s", ev.Seq, ev.Type, in.LastID(), msg.Name)
-		}
+	return proc.Stream(ctx, s.http, s.url, "", r.run, r.last, func(ev event.Event) (bool, error) {
 		if err := r.take(ev); err != nil {
-			return err
+			return true, err
 		}
 		told(ev)
-		if r.ended != "" {
-			return nil
-		}
-	}
+		return r.ended != "", nil
+	})
 }
 
 // take checks an event against those before it.

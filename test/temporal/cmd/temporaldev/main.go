@@ -1,5 +1,5 @@
 // Command temporaldev is a Temporal server for tests: every service in one process, on
-// loopback, with SQLite, and with the limits lifted that a single shard has for
+// loopback (its frontend wherever it is told to be), with SQLite, and with the limits lifted that a single shard has for
 // production. It prints one line when it is ready, and ends with SIGTERM.
 //
 // What it keeps survives SIGKILL, but not the end of the machine. It is not for
@@ -29,22 +29,26 @@ import (
 	"go.temporal.io/server/temporal"
 )
 
+// local is where a server is that nobody is kept from.
+const local = "127.0.0.1"
+
 func main() {
-	port := flag.Int("port", 7233, "port of the frontend on 127.0.0.1")
+	host := flag.String("host", local, "address of the frontend; everything else is on "+local)
+	port := flag.Int("port", 7233, "port of the frontend")
 	db := flag.String("db", "", "file of the database; empty keeps nothing")
 	namespace := flag.String("namespace", "default", "namespace that is made")
 	rps := flag.Int("pollrps", 2000, "polls per second of a shard's queues (Temporal's default is 20, which makes each step of a run take 50 ms)")
 	suggest := flag.Int("suggest", 4096, "events of a history after which workflows are told to continue as new")
 	level := flag.String("log", "fatal", "least level that is logged: debug, info, warn, error, fatal")
 	flag.Parse()
-	if err := serve(*port, *db, *namespace, *level, *rps, *suggest); err != nil {
+	if err := serve(*host, *port, *db, *namespace, *level, *rps, *suggest); err != nil {
 		fmt.Fprintln(os.Stderr, "temporaldev: "+err.Error())
 		os.Exit(1)
 	}
 }
 
-func serve(port int, db, namespace, level string, rps, suggest int) error {
-	cfg, store, err := configure(port, db)
+func serve(host string, port int, db, namespace, level string, rps, suggest int) error {
+	cfg, store, err := configure(host, port, db)
 	if err != nil {
 		return err
 	}
@@ -77,7 +81,7 @@ func serve(port int, db, namespace, level string, rps, suggest int) error {
 	if err != nil {
 		return err
 	}
-	go ready(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), namespace)
+	go ready(net.JoinHostPort(host, strconv.Itoa(port)), namespace)
 	return srv.Start() // until it is interrupted
 }
 
@@ -96,7 +100,7 @@ func ready(addr, namespace string) {
 	}
 }
 
-func configure(port int, db string) (*config.Config, *config.SQL, error) {
+func configure(host string, port int, db string) (*config.Config, *config.SQL, error) {
 	ports, err := freePorts(port, 10)
 	if err != nil {
 		return nil, nil, err
@@ -109,7 +113,11 @@ func configure(port int, db string) (*config.Config, *config.SQL, error) {
 	service := func(i, grpc int) config.Service {
 		return config.Service{RPC: config.RPC{GRPCPort: grpc, MembershipPort: ports[i], BindOnLocalHost: true}}
 	}
-	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	frontend := service(0, port)
+	if host != local { // where machines (or namespaces) are cut off from it
+		frontend.RPC.BindOnLocalHost, frontend.RPC.BindOnIP = false, host
+	}
+	addr := net.JoinHostPort(host, strconv.Itoa(port))
 	cfg := &config.Config{
 		Global: config.Global{
 			Membership: config.Membership{MaxJoinDuration: 30 * time.Second, BroadcastAddress: "127.0.0.1"},
@@ -120,7 +128,7 @@ func configure(port int, db string) (*config.Config, *config.SQL, error) {
 		ClusterMetadata: &cluster.Config{FailoverVersionIncrement: 10, MasterClusterName: "active", CurrentClusterName: "active",
 			ClusterInformation: map[string]cluster.ClusterInformation{"active": {Enabled: true, InitialFailoverVersion: 1, RPCAddress: addr}}},
 		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
-		Services:            map[string]config.Service{"frontend": service(0, port), "history": service(1, ports[4]), "matching": service(2, ports[5]), "worker": service(3, ports[6])},
+		Services:            map[string]config.Service{"frontend": frontend, "history": service(1, ports[4]), "matching": service(2, ports[5]), "worker": service(3, ports[6])},
 		Archival: config.Archival{History: config.HistoryArchival{State: "disabled"},
 			Visibility: config.VisibilityArchival{State: "disabled"}},
 		PublicClient: config.PublicClient{HostPort: addr},

@@ -1,0 +1,156 @@
+//go:build unix
+
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"agentd/test/proc"
+)
+
+// faulty are the kinds of faults that a world has.
+func (w *world) faulty(api, workers []*node) map[string]func(context.Context, *rand.Rand) *faultRecord {
+	kinds := map[string]func(context.Context, *rand.Rand) *faultRecord{
+		"kill a worker":           w.killNode(workers...),
+		"kill an API node":        w.killNode(api...),
+		"stop and wake a worker":  w.pauseNode(workers...),
+		"stop PostgreSQL at once": w.killPostgres,
+	}
+	if w.temporal != nil {
+		kinds["kill Temporal"] = w.killTemporal
+	}
+	return kinds
+}
+
+// TestNodes is the whole story: two nodes that take requests and drive runs, one that
+// drives alone, one that takes requests alone; many runs, and one fault after the other.
+func TestNodes(t *testing.T) {
+	bin := proc.Build(t)
+	for _, x := range []struct {
+		name     string
+		temporal bool
+	}{{"Store", false}, {"Temporal", true}} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel() // they wait more than they work
+			faults, people := number(t, "AGENTD_CLUSTER_FAULTS", 1), number(t, "AGENTD_CLUSTER_RUNS", 40)
+			o := options{bin: bin, temporal: x.temporal, first: 150 * time.Millisecond, pace: 400 * time.Millisecond}
+			if people > 50 { // as much work, for more people
+				o.first, o.pace = 2500*time.Millisecond, 2*time.Second
+			}
+			w := newWorld(t, o)
+			one, two := w.add("one", true, "serve"), w.add("two", true, "serve")
+			three, api := w.add("three", false, "worker"), w.add("api", true, "serve", "--no-worker")
+			w.cluster(faults, people, two, w.faulty([]*node{one, api}, []*node{one, three}))
+		})
+	}
+}
+
+// cluster starts the nodes, has people work while faults come, and checks everything.
+// steady is a node that no fault happens to but what happens around it: what it holds
+// must not grow.
+func (w *world) cluster(faults, people int, steady *node, kinds map[string]func(context.Context, *rand.Rand) *faultRecord) {
+	t := w.t
+	w.book.retried = map[string]bool{}
+	for _, n := range w.nodes {
+		n.launch()
+	}
+	for _, n := range w.nodes {
+		n.p.Up()
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, n := range w.nodes {
+				t.Logf("%s said at last:\n%s", n.name, proc.Tail(n.p.Text()))
+			}
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*proc.Patience+time.Duration(faults*len(kinds))*30*time.Second)
+	defer cancel()
+	began := time.Now()
+	lap := func(what string) { t.Logf("%v: %s", time.Since(began).Round(time.Second), what) }
+	w.undisturbed(ctx)
+	w.load(ctx, people, func() { <-time.After(time.Second) }) // what is kept for good is there
+	before := w.quiet(ctx, steady, nil)
+	lap("warm: " + before.String())
+	w.load(ctx, people, func() { w.disturb(ctx, faults, kinds) })
+	lap("nobody works any more")
+	if t.Failed() {
+		return
+	}
+	after := w.quiet(ctx, steady, &before)
+	lap("quiet: " + after.String())
+	w.check(ctx)
+	lap("everything is checked")
+	w.end()
+	lap("the doctor is through")
+}
+
+// gauges are what a process holds.
+type gauges struct{ fds, goroutines, driven, readers float64 }
+
+func (g gauges) String() string {
+	return fmt.Sprintf("%.0f descriptors, %.0f goroutines, %.0f runs in memory, %.0f readers", g.fds, g.goroutines, g.driven, g.readers)
+}
+
+func (n *node) gauge(ctx context.Context) (g gauges, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url+"/metrics", nil)
+	if err != nil {
+		return g, err
+	}
+	resp, err := n.http.Do(req)
+	if err != nil {
+		return g, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return g, fmt.Errorf("GET /metrics of %s: %s", n.name, resp.Status)
+	}
+	values := map[string]*float64{"process_open_fds": &g.fds, "go_goroutines": &g.goroutines, "agentd_runs_driven": &g.driven, "agentd_readers": &g.readers}
+	for in := bufio.NewScanner(resp.Body); in.Scan(); {
+		name, value, _ := strings.Cut(in.Text(), " ")
+		if into := values[name]; into != nil {
+			if *into, err = strconv.ParseFloat(value, 64); err != nil {
+				return g, err
+			}
+			delete(values, name)
+		}
+	}
+	for name := range values {
+		if !strings.HasPrefix(name, "agentd_") && (runtime.GOOS == "linux" || !strings.HasPrefix(name, "process_")) {
+			return g, fmt.Errorf("GET /metrics of %s has no %s", n.name, name)
+		}
+	}
+	return g, nil
+}
+
+// quiet waits until a node drives nothing and, if before is there, until it holds no
+// more than it did then.
+func (w *world) quiet(ctx context.Context, n *node, before *gauges) gauges {
+	w.t.Helper()
+	late := time.After(time.Minute)
+	for {
+		n.http.CloseIdleConnections()
+		g, err := n.gauge(ctx)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if g.driven == 0 && g.readers == 0 && (before == nil || g.fds <= before.fds+16 && g.goroutines <= before.goroutines+32) {
+			return g
+		}
+		select {
+		case <-late:
+			w.t.Errorf("%s had %v, and keeps %v when the load is gone", n.name, before, g)
+			return g
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
