@@ -205,7 +205,9 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if n > 0 {
 		cfg.Log.Info("going on with unfinished runs", "runs", n)
 	}
-	rt.schedule(conf.Settings.Schedules)
+	if !cfg.Dormant { // a command goes on with what it is told of, with a configuration of its own perhaps
+		rt.schedule(conf.Settings.Schedules)
+	}
 	rt.distributor.start(rt.engine)
 	return rt, nil
 }

@@ -232,3 +232,23 @@ func TestDrainMeetsAClaim(t *testing.T) {
 		}
 	})
 }
+
+// A session that was kept for something is free again, also if the store could not be told
+// so at once.
+func TestAHoldThatCouldNotBeGivenBackIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t, listener)
+		s := n.picky()
+		a := n.node("a", true)
+		r := n.ended(a, n.started(a, StartRequest{}).ID, "completed")
+		var refused atomic.Int32
+		s.set(func(tx *store.Tx) bool {
+			return len(tx.Holds) == 1 && tx.Holds[0].Node == "" && refused.Add(1) <= 2
+		})
+		if _, err := a.Append(t.Context(), ref(r.SessionID), message.User("by the way")); err == nil {
+			t.Error("it was appended although it could not be stored")
+		}
+		next := n.started(a, StartRequest{SessionID: r.SessionID})
+		n.ended(a, next.ID, "completed")
+	})
+}

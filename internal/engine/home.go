@@ -159,6 +159,13 @@ func (n *node) tend() {
 	if id == "" {
 		return
 	}
+	n.mu.Lock()
+	kept := slices.Collect(maps.Keys(n.kept))
+	clear(n.kept)
+	n.mu.Unlock()
+	for _, h := range kept {
+		n.letGo(h.tenant, h.name, h.id)
+	}
 	all, err := n.st.Claimed(n.e.ctx, id)
 	if err != nil {
 		return
