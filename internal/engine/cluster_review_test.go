@@ -252,3 +252,22 @@ func TestAHoldThatCouldNotBeGivenBackIsTriedAgain(t *testing.T) {
 		n.ended(a, next.ID, "completed")
 	})
 }
+
+// Who asks something of a run while no worker is there is told so, and it is done when
+// there is one.
+func TestNobodyIsThereToDoWhatIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t, listener)
+		api := n.node("api", false)
+		r := n.started(api, StartRequest{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		began := time.Now()
+		_, err := api.Cancel(ctx, ref(r.ID), "")
+		if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "no worker is there") || time.Since(began) > 15*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		n.node("worker", true)
+		n.ended(api, r.ID, "cancelled")
+	})
+}
