@@ -214,7 +214,9 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if n > 0 {
 		cfg.Log.Info("going on with unfinished runs", "runs", n)
 	}
-	rt.schedule()
+	if !cfg.Dormant { // a command goes on with what it is told of, with a configuration of its own perhaps
+		rt.schedule()
+	}
 	rt.distributor.start(rt.engine)
 	return rt, nil
 }

@@ -232,3 +232,42 @@ func TestDrainMeetsAClaim(t *testing.T) {
 		}
 	})
 }
+
+// A session that was kept for something is free again, also if the store could not be told
+// so at once.
+func TestAHoldThatCouldNotBeGivenBackIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t, listener)
+		s := n.picky()
+		a := n.node("a", true)
+		r := n.ended(a, n.started(a, StartRequest{}).ID, "completed")
+		var refused atomic.Int32
+		s.set(func(tx *store.Tx) bool {
+			return len(tx.Holds) == 1 && tx.Holds[0].Node == "" && refused.Add(1) <= 2
+		})
+		if _, err := a.Append(t.Context(), ref(r.SessionID), message.User("by the way")); err == nil {
+			t.Error("it was appended although it could not be stored")
+		}
+		next := n.started(a, StartRequest{SessionID: r.SessionID})
+		n.ended(a, next.ID, "completed")
+	})
+}
+
+// Who asks something of a run while no worker is there is told so, and it is done when
+// there is one.
+func TestNobodyIsThereToDoWhatIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t, listener)
+		api := n.node("api", false)
+		r := n.started(api, StartRequest{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		began := time.Now()
+		_, err := api.Cancel(ctx, ref(r.ID), "")
+		if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "no worker is there") || time.Since(began) > 15*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		n.node("worker", true)
+		n.ended(api, r.ID, "cancelled")
+	})
+}

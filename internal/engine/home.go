@@ -162,6 +162,13 @@ func (n *node) tend() {
 		return
 	}
 	n.mourn()
+	n.mu.Lock()
+	kept := slices.Collect(maps.Keys(n.kept))
+	clear(n.kept)
+	n.mu.Unlock()
+	for _, h := range kept {
+		n.letGo(h.tenant, h.name, h.id)
+	}
 	all, err := n.st.Claimed(n.e.ctx, id)
 	if err != nil {
 		return

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"agentd/fault"
 	"agentd/internal/run"
@@ -175,6 +177,7 @@ func (n *node) post(ctx context.Context, ref Ref, in run.Input, extra func(*stor
 	if err := wake(ctx, ref); err != nil {
 		n.e.log.Warn("a run could not be woken; it is found by who looks for work", "run", ref.ID, "error", err)
 	}
+	began := time.Now()
 	// The first look needs no sign: a run that ended ahead of the mail gives none any more.
 	for sign := false; ; sign = true {
 		if sign {
@@ -209,8 +212,20 @@ func (n *node) post(ctx context.Context, ref Ref, in run.Input, extra func(*stor
 			return v.err()
 		case run.Status(row.Status).Ended():
 			return ended(row)
+		case time.Since(began) > 2*n.cfg.Lease && n.deserted(ctx):
+			return &fault.Error{Kind: fault.Unavailable, Err: fmt.Errorf("no worker is there that drives run %s: what is asked of it is kept, and done as soon as there is one", ref.ID),
+				Hint: "Start one (agentd worker, or agentd serve without --no-worker) on the same store."}
 		}
 	}
+}
+
+// deserted is whether no node is there that would drive anything.
+func (n *node) deserted(ctx context.Context) bool {
+	if n.cfg.Named {
+		return false // it drives what it wants something of
+	}
+	nodes, err := n.st.Nodes(ctx, n.now())
+	return err == nil && !slices.ContainsFunc(nodes, func(x *store.Node) bool { return x.Worker })
 }
 
 // readMail applies what waits for the run; the kinds alone, if some are named. It is

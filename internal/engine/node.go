@@ -89,6 +89,8 @@ type node struct {
 	replies  map[string]awaited
 	beats    int // of tend
 	watchers map[Ref]time.Time
+	// kept are holds of this lease that could not be given back when they should have been.
+	kept map[held]bool
 	// named are roots, of a node that is Named.
 	named map[Ref]bool
 	pool  poolNode
@@ -118,7 +120,7 @@ func newNode(e *Engine, cfg Cluster) (*node, error) {
 		cfg.DrainTimeout = 30 * time.Second
 	}
 	n := &node{e: e, cfg: cfg, st: st, exec: cfg.Executor, kicks: make(chan struct{}, 1), orphans: map[Ref]int64{}, resting: map[Ref]bool{},
-		turns: turns{most: 4 * runtime.GOMAXPROCS(0)}, replies: map[string]awaited{}, watchers: map[Ref]time.Time{}, named: map[Ref]bool{}, pool: newPoolNode()}
+		turns: turns{most: 4 * runtime.GOMAXPROCS(0)}, replies: map[string]awaited{}, watchers: map[Ref]time.Time{}, named: map[Ref]bool{}, kept: map[held]bool{}, pool: newPoolNode()}
 	if n.exec == nil {
 		n.exec = workersOf{n}
 	}
@@ -219,6 +221,7 @@ func (n *node) join() error {
 	n.id, n.lapsed = id, make(chan struct{})
 	n.underLease, n.unlease = context.WithCancel(n.e.ctx)
 	n.orphans = map[Ref]int64{}
+	clear(n.kept)
 	n.extend(sent)
 	return nil
 }

@@ -237,11 +237,24 @@ func (n *node) hold(tenant, name, id string) error {
 	return n.commit(n.e.ctx, &store.Tx{Tenant: tenant, Holds: []store.Hold{{Name: name, ID: id, Node: node, Now: n.now()}}})
 }
 
-// letGo ends a hold. One that is left goes with the lease.
+// held is a hold and who has it.
+type held struct{ tenant, name, id string }
+
+// letGo ends a hold. One that could not be ended is tried again while the lease lasts,
+// with which it ends.
 func (n *node) letGo(tenant, name, id string) {
+	n.mu.Lock()
+	lease := n.id
+	n.mu.Unlock()
 	err := n.commit(context.WithoutCancel(n.e.ctx), &store.Tx{Tenant: tenant, Holds: []store.Hold{{Name: name, ID: id}}})
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		n.e.log.Warn("a hold could not be given back; it ends with this node's lease", "hold", name, "error", err)
+		n.e.log.Warn("a hold could not be given back; it is tried again", "hold", name, "error", err)
+		n.mu.Lock()
+		if n.id == lease && lease != "" {
+			n.kept[held{tenant, name, id}] = true
+		}
+		n.mu.Unlock()
+		return
 	}
 	n.kick()
 	n.hub.send(note{Kind: noteWork})

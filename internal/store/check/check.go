@@ -134,6 +134,8 @@ func (k *checker) orphans() error {
 		{"journal", "run NOT IN (SELECT key FROM runs)", "events and trace without their run"},
 		{"interrupts", "run NOT IN (SELECT key FROM runs)", "interrupts without their run"},
 		{"effects", "run NOT IN (SELECT key FROM runs)", "calls for pools without their run"},
+		{"mail", "run NOT IN (SELECT key FROM runs)", "wishes of a run without it"},
+		{"claims", "run NOT IN (SELECT key FROM runs)", "claims of nodes without their run"},
 		{"artifacts", "session NOT IN (SELECT key FROM sessions)", "facts of artifacts without their session"},
 		{"quarantine", "session NOT IN (SELECT key FROM sessions)", "notes of what requests leave out, without their session"},
 		{"blob_uses", "session NOT IN (SELECT key FROM sessions) OR blob NOT IN (SELECT key FROM blobs)", "uses of artifacts without session or artifact"},

@@ -53,7 +53,7 @@ func (d *copied) Tables(ctx context.Context) ([]transfer.Table, error) {
 	var out []transfer.Table
 	err := query(ctx, d.tx, `SELECT c.relname, a.attname, a.attidentity <> '' FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 		WHERE c.relnamespace = $1::text::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
-		AND c.relname NOT IN `+own+` AND a.attname <> 'commit_id' ORDER BY c.relname COLLATE "C", a.attnum`, func(r row) error {
+		AND c.relname NOT IN `+own+` AND c.relname NOT IN `+transfer.Living+` AND a.attname <> 'commit_id' ORDER BY c.relname COLLATE "C", a.attnum`, func(r row) error {
 		if len(out) == 0 || out[len(out)-1].Name != r.Text(0) {
 			out = append(out, transfer.Table{Name: r.Text(0)})
 		}
@@ -81,7 +81,7 @@ func (d *copied) Tables(ctx context.Context) ([]transfer.Table, error) {
 }
 
 func (d *copied) Rows(ctx context.Context, t transfer.Table, each func([]transfer.Value) error) error {
-	sql := "SELECT " + names(t.Columns) + " FROM " + names([]string{t.Name})
+	sql := "SELECT " + names(t.Columns) + " FROM " + names([]string{t.Name}) + transfer.Where(t.Name)
 	if len(t.Order) > 0 {
 		sql += " ORDER BY " + names(t.Order)
 	}

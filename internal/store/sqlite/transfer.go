@@ -40,7 +40,7 @@ func (d *copied) Version(context.Context) (int, error) { return schemaVersion(d.
 func (d *copied) Tables(ctx context.Context) ([]transfer.Table, error) {
 	var out []transfer.Table
 	if err := d.c.query(ctx, `SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_schema
-		WHERE type = 'table' AND name <> 'schema_version' AND name NOT LIKE 'sqlite_%' ORDER BY name`, func(r row) error {
+		WHERE type = 'table' AND name <> 'schema_version' AND name NOT LIKE 'sqlite_%' AND name NOT IN `+transfer.Living+` ORDER BY name`, func(r row) error {
 		out = append(out, transfer.Table{Name: r.text(0), Sequence: r.int(1) != 0})
 		return nil
 	}); err != nil {
@@ -66,7 +66,7 @@ func (d *copied) Tables(ctx context.Context) ([]transfer.Table, error) {
 }
 
 func (d *copied) Rows(ctx context.Context, t transfer.Table, each func([]transfer.Value) error) error {
-	sql := "SELECT " + quoted(t.Columns) + " FROM " + quoted([]string{t.Name})
+	sql := "SELECT " + quoted(t.Columns) + " FROM " + quoted([]string{t.Name}) + transfer.Where(t.Name)
 	if len(t.Order) > 0 {
 		sql += " ORDER BY " + quoted(t.Order)
 	}

@@ -24,6 +24,20 @@ type Table struct {
 	Sequence bool
 }
 
+// Living lists, for SQL, the tables that are about the processes which use a store: their
+// leases, by that database's clock, and what counts as long as those do. They stay there.
+const Living = "('nodes', 'claims', 'node_holds')"
+
+// Where is the condition of the rows of a table that are copied, or "". Of mail that is
+// what tells a run to look at its children; who waits for an answer to other mail is gone,
+// and it must not be applied long after he gave up.
+func Where(table string) string {
+	if table == "mail" {
+		return " WHERE applied = 0 AND body IS NULL"
+	}
+	return ""
+}
+
 // Value is an int64, a string, a []byte or nil. Text may be either of string and
 // []byte: who writes it knows what its column takes.
 type Value = any
