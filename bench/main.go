@@ -33,9 +33,10 @@ func start() error {
 		}
 	}
 	b := &bench{}
-	only := flag.String("only", "", "regular expression: the parts to run (loop, chunk, serve, waiting, start, disk, database, events)")
+	only := flag.String("only", "", "regular expression: the parts to run (loop, chunk, serve, waiting, start, disk, database, events, nodes)")
 	flag.StringVar(&b.agentd, "agentd", "bin/agentd", "the binary under test")
 	flag.StringVar(&b.peer, "peer", "", "the binary of the peer; empty for none")
+	flag.StringVar(&b.langgraph, "langgraph", "", "loop.mjs of bench/peers-js, whose packages are installed; empty for none")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds; medians are over them")
 	flag.DurationVar(&b.load, "load", 2*time.Second, "how long each load lasts")
 	flag.IntVar(&b.ticks.Runs, "event-runs", 200, "events: runs")
@@ -58,7 +59,7 @@ func start() error {
 	for _, p := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"loop", b.loop}, {"chunk", b.chunk}, {"serve", b.serve}, {"waiting", b.waiting}, {"start", b.start}, {"disk", b.disk}, {"database", b.database}, {"events", b.events}} {
+	}{{"loop", b.loop}, {"chunk", b.chunk}, {"serve", b.serve}, {"waiting", b.waiting}, {"start", b.start}, {"disk", b.disk}, {"database", b.database}, {"events", b.events}, {"nodes", b.nodes}} {
 		if !part.MatchString(p.name) {
 			continue
 		}
@@ -74,6 +75,7 @@ func start() error {
 // bench is one run of the benchmark.
 type bench struct {
 	agentd, peer string
+	langgraph    string // or empty
 	dir          string
 	rounds       int
 	load         time.Duration

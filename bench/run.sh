@@ -10,4 +10,10 @@ mkdir -p "$out"
 $go build -ldflags '-s -w' -o "$out/agentd" ./cmd/agentd # without debugging information, as `make dist` builds it
 $go build -o "$out/bench" ./bench
 (cd bench/peers && $go build -o "../../$out/peer" .)
-exec scripts/postgres.sh "$out/bench" -agentd "$out/agentd" -peer "$out/peer" "$@"
+js=()
+if command -v node >/dev/null && (cd bench/peers-js && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null); then
+	js=(-langgraph "$PWD/bench/peers-js/loop.mjs")
+else
+	echo "bench: LangGraph.js is left out: its packages (Node 18 or later, npm) can not be installed here" >&2
+fi
+exec scripts/postgres.sh "$out/bench" -agentd "$out/agentd" -peer "$out/peer" "${js[@]}" "$@"

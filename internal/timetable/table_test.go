@@ -19,22 +19,24 @@ import (
 
 // runs is what starts runs: as rows of the store, so that a key makes one.
 type runs struct {
-	st *sqlite.Store
-	// fail is the error of a start that happened all the same, or did not.
-	fail, refuse error
-	mu           sync.Mutex
-	n            int
-	told         []string
+	st   *sqlite.Store
+	mu   sync.Mutex
+	fail error // of a start that happened all the same
+	n    int
+	told []string
+}
+
+func (r *runs) fails(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fail = err
 }
 
 func (r *runs) Start(ctx context.Context, req engine.StartRequest) (*engine.Run, error) {
 	r.mu.Lock()
 	r.n++
-	id := fmt.Sprint("run_", time.Now().UnixNano(), "_", r.n)
+	id, fail := fmt.Sprint("run_", time.Now().UnixNano(), "_", r.n), r.fail
 	r.mu.Unlock()
-	if r.refuse != nil {
-		return nil, r.refuse
-	}
 	ses, tx := req.SessionID, &store.Tx{Tenant: req.Tenant}
 	if ses == "" {
 		ses = "ses_" + id
@@ -52,7 +54,7 @@ func (r *runs) Start(ctx context.Context, req engine.StartRequest) (*engine.Run,
 		r.mu.Unlock()
 	}
 	if err == nil {
-		err = r.fail
+		err = fail
 	}
 	return &engine.Run{ID: id, SessionID: ses, Status: "queued"}, err
 }
@@ -226,12 +228,12 @@ func TestNodesAgree(t *testing.T) {
 		for _, table := range []*Table{a, b} {
 			wg.Go(func() { table.Run(ctx) })
 		}
-		r.fail = fault.New(fault.Unavailable, "the answer was lost") // it is told again, by both
+		r.fails(fault.New(fault.Unavailable, "the answer was lost")) // it is told again, by both
 		v := made(t, a, "acme", request("often", "*/10 * * * *"))
 		time.Sleep(9*time.Minute + 58*time.Second)
 		late := made(t, a, "acme", request("late", "10 * * * *")) // b does not know it when it is due
 		time.Sleep(10 * time.Minute)
-		r.fail = nil
+		r.fails(nil)
 		ref := engine.Ref{Tenant: "acme", ID: v.ID}
 		if _, err := b.Update(t.Context(), ref, Request{Paused: p(true)}); err != nil {
 			t.Fatal(err)

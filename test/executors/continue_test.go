@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	enums "go.temporal.io/api/enums/v1"
+	history "go.temporal.io/api/history/v1"
 
 	"agentd/internal/engine"
 	"agentd/internal/engine/enginetest"
@@ -51,7 +52,7 @@ func TestALongHistoryBeginsAnew(t *testing.T) {
 	for executions == 0 || id != "" {
 		executions++
 		it := c.GetWorkflowHistory(t.Context(), "run/default/"+r.ID, id, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		events := 0
+		events, h := 0, &history.History{}
 		for it.HasNext() {
 			ev, err := it.Next()
 			if err != nil {
@@ -61,6 +62,10 @@ func TestALongHistoryBeginsAnew(t *testing.T) {
 				id = a.ContinuedExecutionRunId
 			}
 			events++
+			h.Events = append(h.Events, ev)
+		}
+		if *update {
+			keep(t, map[bool]string{true: "last", false: "continued"}[executions == 1], h)
 		}
 		if events > 90 {
 			t.Errorf("an execution has %d events", events)

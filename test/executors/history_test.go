@@ -23,6 +23,18 @@ import (
 
 var update = flag.Bool("update", false, "write the histories that the loop's replay test reads")
 
+// keep writes a history for later versions of the loop to replay.
+func keep(t *testing.T, name string, h *history.History) {
+	t.Helper()
+	raw, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(h)
+	if err == nil {
+		err = os.WriteFile(filepath.Join("../../internal/engine/temporal/testdata", "v1-"+name+".json"), raw, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestHistories looks at what Temporal keeps of runs: ids, and little. With -update what
 // it saw becomes what later versions of the loop must replay.
 func TestHistories(t *testing.T) {
@@ -76,9 +88,7 @@ func TestHistories(t *testing.T) {
 			t.Errorf("%s has %d events", name, len(h.Events))
 		}
 		if *update {
-			if err := os.WriteFile(filepath.Join("../../internal/engine/temporal/testdata", "v1-"+name+".json"), raw, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			keep(t, name, h)
 		}
 	}
 

@@ -43,6 +43,12 @@ func TestNoScans(t *testing.T) {
 	read(s.Entries(ctx, tenant, "s", "", 0))
 	read(s.Path(ctx, tenant, "s", st.leaf))
 	read(s.Inputs(ctx, tenant, "r"))
+	_, _ = s.LastKeyed(ctx, tenant, "k")
+	_, _ = s.Schedule(ctx, tenant, "s")
+	for _, f := range []store.ScheduleFilter{{}, {AllTenants: true}} {
+		_, _, err := s.Schedules(ctx, tenant, f)
+		read(nil, err)
+	}
 	read(s.Events(ctx, tenant, "r", 0, 0))
 	read(s.Trace(ctx, tenant, "r", 0, 0))
 	read(s.Unfinished(ctx))
