@@ -30,6 +30,15 @@ func (d *driver) away(eff *run.CallTool) string {
 	return toolPool(&spec)
 }
 
+// misplaced says why a tool is not called here whose server came back after the call was
+// begun, or "": what is asked of a pool is in the commit of the intent.
+func (d *driver) misplaced(s *tool.Spec) string {
+	if d.claim == nil || d.e.node.serves(toolPool(s)) {
+		return ""
+	}
+	return fmt.Sprintf("Not executed: %s belongs to pool %s, and its server could not be reached when the run came to this node. Call it again.", s.Name, toolPool(s))
+}
+
 // resumed is the first input of a run that was under way, with the calls that pools
 // were asked for: they are waited for again.
 func (d *driver) resumed() (run.Input, error) {
@@ -231,8 +240,8 @@ func (w *waited) wait(ctx context.Context) (*store.Effect, waitEnd) {
 	ending := ctx.Done()
 	var stopped, over, warned bool
 	var until, lost time.Time
-	pause := min(2*n.cfg.Poll, n.patience()) // then somebody should have taken it
-	for {
+	// It may be there already, from a home before this one.
+	for pause, first := time.Duration(0), true; ; first = false {
 		t := time.NewTimer(pause)
 		look := false
 		select {
@@ -251,6 +260,9 @@ func (w *waited) wait(ctx context.Context) (*store.Effect, waitEnd) {
 			continue
 		}
 		pause = n.patience()
+		if first {
+			pause = min(2*n.cfg.Poll, pause) // then somebody should have taken it
+		}
 		if ctx.Err() != nil && !stopped {
 			stopped, until = true, time.Now().Add(d.e.cfg.AbandonAfter+2*n.cfg.Poll)
 			w.stop(store.StopEffect)

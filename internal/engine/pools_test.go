@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agentd/event"
+	"agentd/fault"
 	"agentd/internal/store"
 	"agentd/internal/store/sqlite"
 	"agentd/message"
@@ -280,4 +281,63 @@ func TestCallsOfPoolsAreCancelled(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A proposal of a pool is made where it is decided about, and nowhere else.
+func TestProposalsOfPools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := &counter{}
+		act := toolFunc{tool.Spec{Name: "act", Pool: "tool.gpu", Approval: "always", Effect: tool.Once}, func(_ context.Context, c tool.Call) (tool.Result, error) {
+			calls.add(c.Key)
+			return tool.TextResult("made"), nil
+		}}
+		n := newNodes(t, oneCall("act", `{}`), act)
+		n.agents["test"].Rules.Capture = true
+		home, gpus := n.node("home", true, pooled("run", "model", "tool")), n.node("gpu", false, pooled("tool.gpu"))
+		r := n.ended(home, n.started(home, StartRequest{Mode: Autonomous}).ID, "completed")
+		if _, err := home.Apply(t.Context(), decision(r)); fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "pool tool.gpu") || len(calls.n) != 0 {
+			t.Errorf("%v, calls %v", err, calls.n)
+		}
+		if _, err := gpus.Apply(t.Context(), decision(r)); err != nil || calls.of(r.ID+"/1/a") != 1 {
+			t.Errorf("%v, calls %v", err, calls.n)
+		}
+	})
+}
+
+// A tool whose server comes back after its call was begun is not called at a node that
+// does not serve its pool.
+func TestAMisplacedTool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := &counter{}
+		act := gpu(tool.Read, func(_ context.Context, c tool.Call) (tool.Result, error) {
+			calls.add(c.Key)
+			return tool.TextResult("made"), nil
+		})
+		n := newNodes(t, oneCall("act", `{}`), act)
+		whole := n.agents["test"]
+		without := *whole
+		without.Tools = tool.Set{}
+		without.Unreachable = []Unreachable{{Server: "s", Reason: "no"}}
+		without.Reach = func(context.Context) { n.agents["test"] = whole }
+		entered := make(chan struct{}, 1)
+		a, m := n.mortalPool("a", true, 0, false) // it makes all calls itself
+		whole.Tools, _ = tool.NewSet(gpu(tool.Read, func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			entered <- struct{}{}
+			<-ctx.Done()
+			return tool.Result{}, ctx.Err()
+		}))
+		r := n.started(a, StartRequest{})
+		<-entered
+		pass(time.Second) // it may be ahead of its commit
+		m.die()
+		a.Close()
+		whole.Tools, _ = tool.NewSet(act)
+		n.agents["test"] = &without
+		b := n.node("b", true, pooled("run", "model", "tool"))
+		r = n.ended(b, r.ID, "completed")
+		n.engine = b
+		if tr := n.transcript(r.SessionID); !strings.Contains(tr, "Not executed: act belongs to pool tool.gpu") || len(calls.n) != 0 {
+			t.Errorf("calls %v, transcript:\n%s", calls.n, tr)
+		}
+	})
 }
