@@ -341,3 +341,58 @@ func TestAMisplacedTool(t *testing.T) {
 		}
 	})
 }
+
+// A tool that tells without end puts off neither its cancel nor the look at its result.
+func TestNewsPutNothingOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		entered := make(chan struct{}, 1)
+		n := newNodes(t, oneCall("act", `{}`), gpu(tool.Read, func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			entered <- struct{}{}
+			for range 3000 { // it does not listen
+				c.Progress(tool.Progress{Message: "still", Done: 1})
+				<-time.After(20 * time.Millisecond)
+			}
+			return tool.TextResult("made"), nil
+		}))
+		home := n.node("home", true, pooled("run", "model", "tool"))
+		n.node("gpu", false, pooled("tool.gpu"), func(c *Config) { c.AbandonAfter = time.Hour })
+		r := n.started(home, StartRequest{})
+		<-entered
+		began := time.Now()
+		if _, err := home.Cancel(t.Context(), ref(r.ID), "enough"); err != nil {
+			t.Fatal(err)
+		}
+		n.ended(home, r.ID, "cancelled")
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		pass(2 * time.Minute)
+	})
+}
+
+// A store that takes no commits for a while keeps no call from failing in the end.
+func TestACallThatCanNotBeGivenUpAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t, oneCall("act", `{}`), gpu(tool.Read, nil))
+		s := &stubborn{Store: n.store.(*sqlite.Store)}
+		home := n.node("home", true, pooled("run", "model", "tool"), func(c *Config) { c.Store, c.Cluster.PoolWait = s, time.Minute })
+		r := n.ended(home, n.started(home, StartRequest{}).ID, "completed")
+		if tr := n.transcript(r.SessionID); !strings.Contains(tr, "no node of pool tool.gpu took the call within 1m0s") || s.refused != 3 {
+			t.Errorf("refused %d times, transcript:\n%s", s.refused, tr)
+		}
+	})
+}
+
+// stubborn refuses the first cancels of calls.
+type stubborn struct {
+	*sqlite.Store
+	refused int
+}
+
+func (s *stubborn) Commit(ctx context.Context, tx *store.Tx) error {
+	if len(tx.Effects) > 0 && tx.Effects[0].Op == store.CancelEffect && s.refused < 3 {
+		s.refused++
+		return store.ErrAway
+	}
+	return s.Store.Commit(ctx, tx)
+}
