@@ -183,6 +183,10 @@ func (d *driver) callTool(eff run.CallTool) func() {
 					a.end(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, tool.ErrorResult(why))})
 					return
 				}
+				if why := d.misplaced(&spec); why != "" {
+					a.end(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, tool.ErrorResult(why))})
+					return
+				}
 			}
 			timeout := spec.Timeout
 			if timeout <= 0 {

@@ -30,6 +30,15 @@ func (d *driver) away(eff *run.CallTool) string {
 	return toolPool(&spec)
 }
 
+// misplaced says why a tool is not called here whose server came back after the call was
+// begun, or "": what is asked of a pool is in the commit of the intent.
+func (d *driver) misplaced(s *tool.Spec) string {
+	if d.claim == nil || d.e.node.serves(toolPool(s)) {
+		return ""
+	}
+	return fmt.Sprintf("Not executed: %s belongs to pool %s, and its server could not be reached when the run came to this node. Call it again.", s.Name, toolPool(s))
+}
+
 // resumed is the first input of a run that was under way, with the calls that pools
 // were asked for: they are waited for again.
 func (d *driver) resumed() (run.Input, error) {
@@ -229,11 +238,12 @@ func (w *waited) wait(ctx context.Context) (*store.Effect, waitEnd) {
 	}()
 	n.tell(note{Kind: noteAsk, ID: w.pool})
 	ending := ctx.Done()
-	var stopped, over, warned bool
+	var stopped, over, warned bool // over: it waited too long
 	var until, lost time.Time
-	pause := min(2*n.cfg.Poll, n.patience()) // then somebody should have taken it
-	for {
-		t := time.NewTimer(pause)
+	// It may be there already, from a home before this one.
+	next := time.Now()
+	for pause, first := time.Duration(0), true; ; next = next.Add(pause) {
+		t := time.NewTimer(time.Until(next))
 		look := false
 		select {
 		case <-t.C:
@@ -247,10 +257,13 @@ func (w *waited) wait(ctx context.Context) (*store.Effect, waitEnd) {
 		if d.ctx.Err() != nil || ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStopped) {
 			return nil, waitLeft
 		}
-		if !look {
-			continue
+		if pause = 0; !look {
+			continue // what it tells does not put off the next look
 		}
-		pause = n.patience()
+		next, pause = time.Now(), n.patience()
+		if first {
+			pause, first = min(2*n.cfg.Poll, pause), false // then somebody should have taken it
+		}
 		if ctx.Err() != nil && !stopped {
 			stopped, until = true, time.Now().Add(d.e.cfg.AbandonAfter+2*n.cfg.Poll)
 			w.stop(store.StopEffect)
@@ -297,17 +310,16 @@ func (w *waited) wait(ctx context.Context) (*store.Effect, waitEnd) {
 				}
 				left = n.poolWait() - time.Since(lost)
 			}
-			switch {
-			case left <= 0 && !over && x.Lost:
-				over = true
-				w.stop(store.StopEffect)
-				fallthrough
-			case left <= 0:
-				if !over {
-					over = true
-					w.stop(store.CancelEffect)
+			if left <= 0 {
+				op := store.CancelEffect // somebody may take it just now
+				if x.Lost {
+					op = store.StopEffect
 				}
-				pause = time.Millisecond
+				if over = w.stop(op); over {
+					pause = 0
+				} else {
+					pause = n.cfg.Poll
+				}
 				continue
 			}
 			pause = min(pause, left)
@@ -318,18 +330,19 @@ func (w *waited) wait(ctx context.Context) (*store.Effect, waitEnd) {
 	}
 }
 
-// stop tells whoever makes the call to end it, or nobody to take it.
-func (w *waited) stop(op store.EffectOp) {
+// stop tells whoever makes the call to end it, or nobody to take it, and says whether
+// that is in the store.
+func (w *waited) stop(op store.EffectOp) bool {
 	d := w.d
 	err := d.e.node.commit(context.WithoutCancel(d.ctx), &store.Tx{Tenant: d.ref.Tenant, Fences: []store.Fence{{RunID: d.ref.ID, Epoch: w.epoch}},
 		Effects: []store.EffectChange{{Op: op, Effect: store.Effect{RunID: d.ref.ID, ID: w.id}}}})
 	if err != nil {
 		d.e.log.Warn("a call that was asked of a pool could not be told to end", "run", d.ref.ID, "call", w.id, "error", err)
 	}
-	if op != store.StopEffect {
-		return
+	if op == store.StopEffect {
+		d.e.node.tell(note{Kind: noteStop, Tenant: d.ref.Tenant, Run: d.ref.ID, ID: w.id})
 	}
-	d.e.node.tell(note{Kind: noteStop, Tenant: d.ref.Tenant, Run: d.ref.ID, ID: w.id})
+	return err == nil
 }
 
 // unserved tells readers and operators that no node serves the pool, if that is so.

@@ -135,15 +135,21 @@ func (n *node) make(x *store.Effect, lease string) {
 		defer n.e.wg.Done()
 		defer close(m.over)
 		res := n.perform(m, x)
-		if cause := context.Cause(m.ctx); cause != nil && !errors.Is(cause, errStopped) {
+		cause := context.Cause(m.ctx)
+		gone := errors.Is(cause, errGone)
+		if cause != nil && !errors.Is(cause, errStopped) && !gone {
 			// Whoever takes it next, or its home, decides: it is nobody's outcome.
 			m.left.Store(true)
 			return
 		}
-		n.finish(m, res)
+		if !gone {
+			n.finish(m, res)
+		}
 		m.cancel(nil)
 		n.mu.Lock()
-		delete(n.pool.made, m.key)
+		if n.pool.made[m.key] == m {
+			delete(n.pool.made, m.key)
+		}
 		n.mu.Unlock()
 		n.tell(note{Kind: noteResult, Tenant: x.Tenant, Run: x.RunID, ID: x.ID})
 		ring(n.pool.kicks) // there is room

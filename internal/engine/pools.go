@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"agentd/fault"
 	"agentd/internal/store"
 	"agentd/message"
 	"agentd/tool"
@@ -256,4 +258,11 @@ func (n *node) poolCalls() int {
 		return n.cfg.PoolCalls
 	}
 	return 16
+}
+
+// elsewhere is the error of applying a proposal at a node that does not serve the pool of
+// its tool: it is made where it is decided, because its run has ended.
+func elsewhere(p *store.Proposal, s *tool.Spec) error {
+	return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s is for a tool of pool %s, which this node does not serve", p.ID, s.Pool),
+		Hint: "Decide about it at a node that does: agentd serve --pools run,model,tool," + s.Pool + "."}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -477,6 +478,38 @@ func TestPoolsOfNodes(t *testing.T) {
 			if !slices.Equal(all[i].Pools, want) {
 				t.Errorf("%s: %v", all[i].Name, all[i].Pools)
 			}
+		}
+	})
+}
+
+// TestACallThatNobodyWantsEnds: its run ended without it, so it is told to end and makes
+// room for others.
+func TestACallThatNobodyWantsEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		entered := make(chan struct{}, 2)
+		told := errors.New("nobody told it")
+		n := newNodes(t, oneCall("act", `{}`), gpu(tool.Once, func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			if entered <- struct{}{}; len(entered) == 2 {
+				return tool.TextResult("made"), nil
+			}
+			<-ctx.Done()
+			told = context.Cause(ctx)
+			return tool.Result{}, ctx.Err()
+		}))
+		n.agents["test"].FailOnRestart = true
+		a, m := n.mortalPool("a", true, 0, false, "run", "model")
+		g := n.node("gpu", false, pooled("tool.gpu"), func(c *Config) { c.Cluster.PoolCalls = 1 })
+		r := n.started(a, StartRequest{})
+		for len(entered) == 0 {
+			<-time.After(100 * time.Millisecond)
+		}
+		m.die()
+		a.Close()
+		b := n.node("b", true, pooled("run", "model"))
+		n.ended(b, r.ID, "failed")
+		n.ended(b, n.started(b, StartRequest{}).ID, "completed")
+		if !errors.Is(told, errGone) || g.PoolCallsMade() != 0 {
+			t.Errorf("it was told %v, and %d calls are made", told, g.PoolCallsMade())
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agentd/event"
+	"agentd/fault"
 	"agentd/internal/store"
 	"agentd/internal/store/sqlite"
 	"agentd/message"
@@ -280,4 +281,118 @@ func TestCallsOfPoolsAreCancelled(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A proposal of a pool is made where it is decided about, and nowhere else.
+func TestProposalsOfPools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := &counter{}
+		act := toolFunc{tool.Spec{Name: "act", Pool: "tool.gpu", Approval: "always", Effect: tool.Once}, func(_ context.Context, c tool.Call) (tool.Result, error) {
+			calls.add(c.Key)
+			return tool.TextResult("made"), nil
+		}}
+		n := newNodes(t, oneCall("act", `{}`), act)
+		n.agents["test"].Rules.Capture = true
+		home, gpus := n.node("home", true, pooled("run", "model", "tool")), n.node("gpu", false, pooled("tool.gpu"))
+		r := n.ended(home, n.started(home, StartRequest{Mode: Autonomous}).ID, "completed")
+		if _, err := home.Apply(t.Context(), decision(r)); fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "pool tool.gpu") || len(calls.n) != 0 {
+			t.Errorf("%v, calls %v", err, calls.n)
+		}
+		if _, err := gpus.Apply(t.Context(), decision(r)); err != nil || calls.of(r.ID+"/1/a") != 1 {
+			t.Errorf("%v, calls %v", err, calls.n)
+		}
+	})
+}
+
+// A tool whose server comes back after its call was begun is not called at a node that
+// does not serve its pool.
+func TestAMisplacedTool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := &counter{}
+		act := gpu(tool.Read, func(_ context.Context, c tool.Call) (tool.Result, error) {
+			calls.add(c.Key)
+			return tool.TextResult("made"), nil
+		})
+		n := newNodes(t, oneCall("act", `{}`), act)
+		whole := n.agents["test"]
+		without := *whole
+		without.Tools = tool.Set{}
+		without.Unreachable = []Unreachable{{Server: "s", Reason: "no"}}
+		without.Reach = func(context.Context) { n.agents["test"] = whole }
+		entered := make(chan struct{}, 1)
+		a, m := n.mortalPool("a", true, 0, false) // it makes all calls itself
+		whole.Tools, _ = tool.NewSet(gpu(tool.Read, func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			entered <- struct{}{}
+			<-ctx.Done()
+			return tool.Result{}, ctx.Err()
+		}))
+		r := n.started(a, StartRequest{})
+		<-entered
+		pass(time.Second) // it may be ahead of its commit
+		m.die()
+		a.Close()
+		whole.Tools, _ = tool.NewSet(act)
+		n.agents["test"] = &without
+		b := n.node("b", true, pooled("run", "model", "tool"))
+		r = n.ended(b, r.ID, "completed")
+		n.engine = b
+		if tr := n.transcript(r.SessionID); !strings.Contains(tr, "Not executed: act belongs to pool tool.gpu") || len(calls.n) != 0 {
+			t.Errorf("calls %v, transcript:\n%s", calls.n, tr)
+		}
+	})
+}
+
+// A tool that tells without end puts off neither its cancel nor the look at its result.
+func TestNewsPutNothingOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		entered := make(chan struct{}, 1)
+		n := newNodes(t, oneCall("act", `{}`), gpu(tool.Read, func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			entered <- struct{}{}
+			for range 3000 { // it does not listen
+				c.Progress(tool.Progress{Message: "still", Done: 1})
+				<-time.After(20 * time.Millisecond)
+			}
+			return tool.TextResult("made"), nil
+		}))
+		home := n.node("home", true, pooled("run", "model", "tool"))
+		n.node("gpu", false, pooled("tool.gpu"), func(c *Config) { c.AbandonAfter = time.Hour })
+		r := n.started(home, StartRequest{})
+		<-entered
+		began := time.Now()
+		if _, err := home.Cancel(t.Context(), ref(r.ID), "enough"); err != nil {
+			t.Fatal(err)
+		}
+		n.ended(home, r.ID, "cancelled")
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		pass(2 * time.Minute)
+	})
+}
+
+// A store that takes no commits for a while keeps no call from failing in the end.
+func TestACallThatCanNotBeGivenUpAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t, oneCall("act", `{}`), gpu(tool.Read, nil))
+		s := &stubborn{Store: n.store.(*sqlite.Store)}
+		home := n.node("home", true, pooled("run", "model", "tool"), func(c *Config) { c.Store, c.Cluster.PoolWait = s, time.Minute })
+		r := n.ended(home, n.started(home, StartRequest{}).ID, "completed")
+		if tr := n.transcript(r.SessionID); !strings.Contains(tr, "no node of pool tool.gpu took the call within 1m0s") || s.refused != 3 {
+			t.Errorf("refused %d times, transcript:\n%s", s.refused, tr)
+		}
+	})
+}
+
+// stubborn refuses the first cancels of calls.
+type stubborn struct {
+	*sqlite.Store
+	refused int
+}
+
+func (s *stubborn) Commit(ctx context.Context, tx *store.Tx) error {
+	if len(tx.Effects) > 0 && tx.Effects[0].Op == store.CancelEffect && s.refused < 3 {
+		s.refused++
+		return store.ErrAway
+	}
+	return s.Store.Commit(ctx, tx)
 }

@@ -232,6 +232,9 @@ func (e *Engine) applyOne(ctx context.Context, req *DecideRequest, p *store.Prop
 	if !ok {
 		return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s: there is no tool %q any more. %s", p.ID, p.Name, box.missing)}
 	}
+	if spec.Pool != "" && e.node != nil && !e.node.serves(spec.Pool) {
+		return elsewhere(p, &spec)
+	}
 	args, aerr := e.validator.Prepare(spec, args)
 	if aerr != nil {
 		return &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("proposal %s can not be applied: %w", p.ID, aerr)}
