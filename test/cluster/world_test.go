@@ -107,7 +107,7 @@ func newWorld(t *testing.T, o options) *world {
 	}
 	for name, more := range map[string]string{"worker": "subagents: [helper]\n", "helper": ""} {
 		w.write("configs/agents/"+name+".yaml", fmt.Sprintf(`profile_name: %s
-primary_model: {provider: openai, model: m, base_url: "%s/v1"}
+primary_model: {provider: openai, model: m, base_url: "%s/v1", concurrency_limit: 0}
 tools: {builtin: [ask_user_question], mcp_servers: [ledger]}
 approval_policies: {write_ops: false, dangerous_ops: false}
 retry: {max_retries: 5, base_delay: 50ms, max_delay: 500ms}
@@ -118,6 +118,7 @@ retry: {max_retries: 5, base_delay: 50ms, max_delay: 500ms}
     transport: stdio
     command: %q
     env: {%s: %q, %s: %q}
+    concurrency_limit: 1000
     effects: {look: read, put: idempotent, fire: once, paint: once}
     requires_approval: {always: [paint]}
 `, self, ledgerVar, w.ledger, paceVar, o.pace.String()))
