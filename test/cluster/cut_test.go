@@ -80,9 +80,7 @@ func TestCutOff(t *testing.T) {
 	f := newFar(t)
 	faults, people := number(t, "AGENTD_CLUSTER_FAULTS", 1), number(t, "AGENTD_CLUSTER_RUNS", 40)
 	o := options{bin: proc.Build(t), temporal: true, first: 150 * time.Millisecond, pace: 400 * time.Millisecond}
-	if people > 50 {
-		o.first, o.pace = 2500*time.Millisecond, 2*time.Second
-	}
+	o.stretch(people)
 	o.pg, o.tp, o.sim = f.cable(toPostgres), f.cable(toTemporal), f.cable(toModel)
 	w := newWorld(t, o)
 	one, away := w.add("one", true, "serve"), w.add("away", false, "worker")

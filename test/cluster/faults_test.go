@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -103,8 +102,8 @@ func (w *world) settle(ctx context.Context, f *faultRecord) {
 		interrupted := true
 		for time.Now().Before(late) && ctx.Err() == nil {
 			row, err := w.store.Run(ctx, r.Tenant, r.ID)
-			if err == nil && row.Epoch > f.epochs[r.ID] {
-				break
+			if err == nil && row.Epoch > f.epochs[r.ID]+1 {
+				break // it was claimed, and said so
 			}
 			if err == nil && (run.Status(row.Status).Ended() || run.Status(row.Status) == run.Paused) {
 				interrupted = false
@@ -208,10 +207,6 @@ func (w *world) checkFaults(events map[string][]event.Event, ledger map[string][
 	count := map[string]int{}
 	for i, f := range w.faults {
 		count[f.kind]++
-		until := int64(1) << 62 // what the next fault interrupts is its own
-		if i+1 < len(w.faults) {
-			until = w.faults[i+1].at
-		}
 		for _, r := range f.runs {
 			if f.node == 0 && w.book.parents()[r.ID] {
 				continue // it waits for a run below it, which may be one that waits for people
@@ -223,11 +218,15 @@ func (w *world) checkFaults(events map[string][]event.Event, ledger map[string][
 					continue
 				}
 				took := time.Duration(ev.Time-f.back) * time.Millisecond
-				if ev.Time > until && !w.same(f, w.faults[i+1]) {
-					took = time.Duration(until-f.back) * time.Millisecond
+				for _, next := range w.faults[i+1:] { // what was away meanwhile could not be used
+					took -= max(0, time.Duration(min(next.back, ev.Time)-next.at)) * time.Millisecond
 				}
 				runs[f.kind] = append(runs[f.kind], took)
-				if took > goesOn {
+				most := goesOn
+				if f.node == 0 { // nobody says that it goes on, until what is open ends
+					most += w.longest
+				}
+				if took > most {
 					w.t.Errorf("%s at %s: run %s went on after %v", f.kind, time.UnixMilli(f.at).Format("15:04:05.000"), r.ID, took)
 				}
 				break
@@ -240,11 +239,9 @@ func (w *world) checkFaults(events map[string][]event.Event, ledger map[string][
 			open := false
 			for _, l := range lines {
 				switch {
-				case l.End || l.At > until:
-				case l.At <= f.at && l.Node == f.node:
-					open = true
+				case l.End:
 				case l.At <= f.at:
-					open = false
+					open = l.Node == f.node
 				case open && l.Node != f.node:
 					calls[f.kind] = append(calls[f.kind], time.Duration(l.At-f.at)*time.Millisecond)
 					open = false
@@ -261,9 +258,4 @@ func (w *world) checkFaults(events map[string][]event.Event, ledger map[string][
 	for _, kind := range names {
 		w.t.Logf("%s, %d times; until runs went on: %v; until calls were made again: %v", kind, count[kind], runs[kind], calls[kind])
 	}
-}
-
-// same is whether the second fault may have held up what the first interrupted.
-func (w *world) same(a, b *faultRecord) bool {
-	return strings.HasPrefix(a.kind, "kill") && a.node != 0 && b.node == 0
 }

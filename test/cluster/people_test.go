@@ -48,6 +48,7 @@ func (w *world) load(ctx context.Context, people int, f func()) {
 	for i := range people {
 		p := &person{w: w, name: fmt.Sprintf("p%d", i), rng: rand.New(rand.NewPCG(w.seed, uint64(i)))}
 		working.Go(func() {
+			<-time.After(time.Duration(i) * 100 * time.Millisecond) // not all at once
 			for {
 				select {
 				case <-stop:
