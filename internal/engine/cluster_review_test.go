@@ -271,3 +271,16 @@ func TestNobodyIsThereToDoWhatIsAsked(t *testing.T) {
 		n.ended(api, r.ID, "cancelled")
 	})
 }
+
+// What only says that there is something in the store takes no room at a reader that is
+// slow, however often it is said.
+func TestSignsForASlowReaderAreOne(t *testing.T) {
+	f := &feed{limit: 10, wake: make(chan struct{}, 1)}
+	for i := range int64(1000) {
+		f.put(piece{durable: i, look: i == 500})
+	}
+	items, err := f.next(t.Context(), nil, time.Second)
+	if err != nil || len(items) != 1 || !items[0].look || items[0].durable != 999 {
+		t.Errorf("%d pieces, %v", len(items), err)
+	}
+}

@@ -48,7 +48,10 @@ func (f *feed) put(p piece) {
 	case f.slow:
 	case f.held+len(p.events) > f.limit:
 		f.slow, f.items = true, nil
-	case p.look && len(f.items) > 0 && f.items[len(f.items)-1].look:
+	case len(p.events) == 0 && len(f.items) > 0 && len(f.items[len(f.items)-1].events) == 0:
+		// Both only say that there is something in the store.
+		last := &f.items[len(f.items)-1]
+		last.look, last.durable = last.look || p.look, max(last.durable, p.durable)
 	default:
 		f.items, f.held = append(f.items, p), f.held+len(p.events)
 	}
