@@ -39,7 +39,7 @@ func distribute(cfg *Config, conf *profile.Config, cluster *engine.Cluster) (*di
 		return nil, err
 	}
 	if cluster == nil && !cfg.ReadOnly && cfg.Engine != "" {
-		return nil, &fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Field: "engine", Err: errors.New("Temporal distributes the runs of a store that several nodes share, and this one has one process alone"),
+		return nil, &fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Field: "engine", Err: errors.New("runs of a store that several nodes share are distributed by Temporal, and this one has one process alone"),
 			Hint: "Name a PostgreSQL database as the store (--store postgres://…), or leave the engine out."}
 	}
 	if cluster == nil || cluster.Named {
@@ -50,7 +50,7 @@ func distribute(cfg *Config, conf *profile.Config, cluster *engine.Cluster) (*di
 		Runs: conf.Settings.Limits.MaxConcurrentRuns, Children: t.MaxConcurrentChildren, Drain: c.DrainTimeout.Std() + 5*time.Second, Sweep: t.SweepInterval.Std(), Log: cfg.Log}
 	if o.Throttle >= o.Heartbeat {
 		return nil, &fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Field: "cluster.temporal.heartbeat_throttle",
-			Err:  fmt.Errorf("Temporal would hear of a run every %s and give it up after %s", o.Throttle, o.Heartbeat),
+			Err:  fmt.Errorf("a run would be heard of every %s and given up after %s", o.Throttle, o.Heartbeat),
 			Hint: "cluster.temporal.heartbeat_throttle must be less than cluster.temporal.heartbeat, better half of it."}
 	}
 	var err error

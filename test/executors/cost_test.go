@@ -1,7 +1,6 @@
 package executors
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -52,7 +51,7 @@ func TestWhatExecutorsCost(t *testing.T) {
 			for _, id := range all {
 				w.Ended(id, "completed")
 			}
-			t.Log(fmt.Sprintf("a run that answers %.1f ms; one of %d steps %.1f ms, so %.2f ms for each step more; 200 at once %.0f runs/s", ms(short), steps, ms(long), ms(long-short)/steps, 200/time.Since(began).Seconds()))
+			t.Logf("a run that answers %.1f ms; one of %d steps %.1f ms, so %.2f ms for each step more; 200 at once %.0f runs/s", ms(short), steps, ms(long), ms(long-short)/steps, 200/time.Since(began).Seconds())
 		})
 	}
 }
