@@ -173,7 +173,10 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 			return f(ctx, ref.ID, msgs)
 		}
 	}
-	cluster, closeBus := clusterOf(&cfg, &conf.Settings.Cluster, st)
+	cluster, closeBus, err := clusterOf(&cfg, &conf.Settings.Cluster, st)
+	if err != nil {
+		return nil, errors.Join(err, rt.agents.close(), st.Close(), obs.close())
+	}
 	rt.shared, rt.closeBus = cluster != nil, closeBus
 	if cfg.NoWorker && !rt.shared {
 		return nil, errors.Join(&fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Err: errors.New("nobody would drive the runs of this store: it has one process alone"),

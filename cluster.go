@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"agentd/fault"
 	"agentd/internal/engine"
 	"agentd/internal/profile"
 	"agentd/internal/server"
@@ -14,11 +15,11 @@ import (
 
 // clusterOf makes a runtime one of those that share a PostgreSQL store. It is nil for
 // an embedded store, and for who only looks. close ends the bus between them.
-func clusterOf(cfg *Config, c *profile.Cluster, st store.Store) (node *engine.Cluster, closing func() error) {
+func clusterOf(cfg *Config, c *profile.Cluster, st store.Store) (node *engine.Cluster, closing func() error, err error) {
 	closing = func() error { return nil }
 	pg, ok := st.(*postgres.Store)
 	if !ok || cfg.ReadOnly {
-		return nil, closing
+		return nil, closing, nil
 	}
 	name := c.Name
 	if name == "" {
@@ -28,9 +29,37 @@ func clusterOf(cfg *Config, c *profile.Cluster, st store.Store) (node *engine.Cl
 		}
 		name = fmt.Sprintf("%s-%d", host, os.Getpid())
 	}
-	bus := pg.Bus()
+	bus, err := busOf(cfg, c, name, pg)
+	if err != nil {
+		return nil, closing, err
+	}
 	return &engine.Cluster{Name: name, Bus: bus, Worker: !cfg.NoWorker && !cfg.Dormant, Named: cfg.Dormant,
-		Lease: c.Lease.Std(), Poll: c.PollInterval.Std(), DrainTimeout: c.DrainTimeout.Std()}, bus.Close
+		Lease: c.Lease.Std(), Poll: c.PollInterval.Std(), DrainTimeout: c.DrainTimeout.Std()}, bus.Close, nil
+}
+
+// closingBus is a bus that somebody has to close.
+type closingBus interface {
+	engine.Bus
+	Close() error
+}
+
+// busOf is the bus that the configuration names.
+func busOf(cfg *Config, c *profile.Cluster, name string, pg *postgres.Store) (closingBus, error) {
+	if c.Bus != "nats" {
+		return pg.Bus(), nil
+	}
+	secret := ""
+	if c.NATS.SecretEnv != "" {
+		env := cfg.Env
+		if env == nil {
+			env = os.LookupEnv
+		}
+		if secret, _ = env(c.NATS.SecretEnv); secret == "" {
+			return nil, &fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Field: "cluster.nats.secret_env", Err: fmt.Errorf("the environment variable %s is not set", c.NATS.SecretEnv),
+				Hint: "Put the secret of the nodes, or the token of the servers, into it, or leave cluster.nats.secret_env out."}
+		}
+	}
+	return natsBus(&c.NATS, name, secret, cfg.Dormant)
 }
 
 // Drain prepares a runtime that shares its store for its end: it takes up no more runs,

@@ -12,6 +12,10 @@ type Cluster struct {
 	DrainTimeout Duration `json:"drain_timeout" default:"30s" min:"1s" max:"1h"`
 	// Who decides which node drives a run: `store`, where every worker takes what there is, or Temporal as `temporal://HOST:PORT/NAMESPACE`. The flag `--engine` comes first. All nodes of a store must say the same.
 	Engine string `json:"engine" default:"store" example:"temporal://temporal.example.com:7233/agents"`
+	// By what nodes tell each other at once what is new: PostgreSQL's NOTIFY, or NATS, for which agentd must be built with `-tags nats`. All nodes of a store must say the same.
+	Bus string `json:"bus" default:"notify" enum:"notify,nats"`
+	// How NATS is used.
+	NATS NATS `json:"nats,omitzero"`
 	// How Temporal is used.
 	Temporal Temporal `json:"temporal,omitzero"`
 }
