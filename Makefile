@@ -40,6 +40,7 @@ test: tools build lint rest race crash soak-short interop temporal cluster deplo
 lint: tools ## gofmt, vet, staticcheck
 	@bad=$$(gofmt -l . | grep -v node_modules || true); [ -z "$$bad" ] || { echo "not gofmt-clean:"; echo "$$bad"; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet -tags nats .
 	$(GO) run $(STATICCHECK) ./...
 
 unit: tools ## all packages of the module but crash loop, soak and executors
@@ -48,6 +49,7 @@ unit: tools ## all packages of the module but crash loop, soak and executors
 rest: tools ## the packages that race does not run; the engine once more as one of several nodes
 	$(GO) test -timeout 600s $$($(GO) list ./... | grep -vE '/test/(crash|soak|executors|cluster|image)' | grep -vxF "$$($(GO) list $(RACE))")
 	AGENTD_TEST_CLUSTER=1 $(GO) test -timeout 600s -skip Postgres ./internal/engine
+	$(GO) test -tags nats -timeout 600s -run NATS .
 
 race: tools ## the concurrent packages under the race detector
 	CGO_ENABLED=1 $(GO) test -race -timeout 1800s $(RACE)

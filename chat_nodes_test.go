@@ -14,16 +14,20 @@ import (
 
 // An answer is streamed over the OpenAI face of a server that drives no runs, word by
 // word while a worker elsewhere makes it.
-func TestChatAtANodeThatDrivesNothing(t *testing.T) {
+func TestChatAtANodeThatDrivesNothing(t *testing.T) { chatElsewhere(t, "{}", "{}") }
+
+// chatElsewhere is that of an API node and a worker with these settings.
+func chatElsewhere(t *testing.T, apiSettings, workerSettings string) {
 	url := pgtest.Start(t, "fsync = off").NewURL()
 	text := strings.TrimSpace(strings.Repeat("word ", 60))
-	configs := write(t, map[string]string{
+	configs := map[string]string{
 		"agents/talk.yaml": "profile_name: talk\nprimary_model: {provider: script, model: m, script: talk.yaml}\n",
 		"talk.yaml":        "turns:\n- text: " + text + "\n  latency: {chunk: 30ms, size: 5}\n",
-	})
-	node := func(c agentd.Config) *agentd.Runtime {
+	}
+	node := func(c agentd.Config, settings string) *agentd.Runtime {
 		t.Helper()
-		c.Data, c.Configs, c.Workspace = url, configs, t.TempDir()
+		configs["agentd.yaml"] = settings + "\n"
+		c.Data, c.Configs, c.Workspace = url, write(t, configs), t.TempDir()
 		rt, err := agentd.Open(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
@@ -31,8 +35,8 @@ func TestChatAtANodeThatDrivesNothing(t *testing.T) {
 		t.Cleanup(func() { rt.Close() })
 		return rt
 	}
-	api := node(agentd.Config{NoWorker: true})
-	node(agentd.Config{})
+	api := node(agentd.Config{NoWorker: true}, apiSettings)
+	node(agentd.Config{}, workerSettings)
 	h, err := api.Handler()
 	if err != nil {
 		t.Fatal(err)

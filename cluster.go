@@ -45,9 +45,37 @@ func clusterOf(cfg *Config, c *profile.Cluster, st store.Store) (node *engine.Cl
 		}
 		name = fmt.Sprintf("%s-%d", host, os.Getpid())
 	}
-	bus := pg.Bus()
+	bus, err := busOf(cfg, c, name, pg)
+	if err != nil {
+		return nil, closing, err
+	}
 	return &engine.Cluster{Name: name, Bus: bus, Worker: drives && !cfg.Dormant, Named: cfg.Dormant, Pools: pools, PoolCalls: c.MaxPoolCalls, PoolWait: c.PoolWait.Std(),
 		Lease: c.Lease.Std(), Poll: c.PollInterval.Std(), DrainTimeout: c.DrainTimeout.Std()}, bus.Close, nil
+}
+
+// closingBus is a bus that somebody has to close.
+type closingBus interface {
+	engine.Bus
+	Close() error
+}
+
+// busOf is the bus that the configuration names.
+func busOf(cfg *Config, c *profile.Cluster, name string, pg *postgres.Store) (closingBus, error) {
+	if c.Bus != "nats" {
+		return pg.Bus(), nil
+	}
+	secret := ""
+	if c.NATS.SecretEnv != "" {
+		env := cfg.Env
+		if env == nil {
+			env = os.LookupEnv
+		}
+		if secret, _ = env(c.NATS.SecretEnv); secret == "" {
+			return nil, &fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Field: "cluster.nats.secret_env", Err: fmt.Errorf("the environment variable %s is not set", c.NATS.SecretEnv),
+				Hint: "Put the secret of the nodes, or the token of the servers, into it, or leave cluster.nats.secret_env out."}
+		}
+	}
+	return natsBus(&c.NATS, name, secret, cfg.Dormant)
 }
 
 // Drain prepares a runtime that shares its store for its end: it takes up no more runs,

@@ -77,24 +77,30 @@ func distribute(cfg *Config, conf *profile.Config, cluster *engine.Cluster) (*di
 
 // temporalTLS is how the server is spoken to; nil is without TLS.
 func temporalTLS(t *profile.Temporal) (*tls.Config, error) {
-	if !t.TLS && t.CAFile == "" && t.CertFile == "" && t.KeyFile == "" && t.ServerName == "" {
+	return tlsOf("cluster.temporal.", t.TLS, t.CAFile, t.CertFile, t.KeyFile, t.ServerName)
+}
+
+// tlsOf is how servers are spoken to whose settings are under a prefix; nil is without
+// TLS.
+func tlsOf(prefix string, on bool, caFile, certFile, keyFile, name string) (*tls.Config, error) {
+	if !on && caFile == "" && certFile == "" && keyFile == "" && name == "" {
 		return nil, nil
 	}
 	wrong := func(field string, err error) (*tls.Config, error) {
-		return nil, &fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Field: "cluster.temporal." + field, Err: err, Hint: "The file must be readable and in PEM form."}
+		return nil, &fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Field: prefix + field, Err: err, Hint: "The file must be readable and in PEM form."}
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
-	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: name}
+	if caFile != "" {
+		pem, err := os.ReadFile(caFile)
 		if err != nil {
 			return wrong("ca_file", err)
 		}
 		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(pem) {
-			return wrong("ca_file", fmt.Errorf("%s has no certificate in it", t.CAFile))
+			return wrong("ca_file", fmt.Errorf("%s has no certificate in it", caFile))
 		}
 	}
-	if t.CertFile != "" || t.KeyFile != "" {
-		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+	if certFile != "" || keyFile != "" {
+		cert, err := tls.LoadX509KeyPair(certFile, keyFile)
 		if err != nil {
 			return wrong("cert_file", err)
 		}

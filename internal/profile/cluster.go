@@ -20,6 +20,10 @@ type Cluster struct {
 	MaxPoolCalls int `json:"max_pool_calls" default:"16" min:"1" max:"10000"`
 	// How long a call waits for a node of its pool before it fails; a model's then goes to the next model. The time of the call itself begins when a node takes it.
 	PoolWait Duration `json:"pool_wait" default:"10m" min:"1s" max:"24h"`
+	// By what nodes tell each other at once what is new: PostgreSQL's NOTIFY, or NATS, for which agentd must be built with `-tags nats`. All nodes of a store must say the same.
+	Bus string `json:"bus" default:"notify" enum:"notify,nats"`
+	// How NATS is used.
+	NATS NATS `json:"nats,omitzero"`
 	// How Temporal is used.
 	Temporal Temporal `json:"temporal,omitzero"`
 }

@@ -166,8 +166,16 @@ func (s Suite) full(t *testing.T) {
 		<-leave
 	}))
 	big := []byte("flood " + strings.Repeat("x", Most-10))
-	b.Publish(big)
-	<-enter
+	for inside := false; !inside; {
+		b.Publish(big)
+		select {
+		case <-enter:
+			inside = true
+		case <-time.After(20 * time.Millisecond): // it may not be heard yet
+		case <-t.Context().Done():
+			return
+		}
+	}
 	done := make(chan struct{})
 	go func() {
 		for range 5000 {
