@@ -120,7 +120,7 @@ func (o *Options) dial() (client.Client, error) {
 	}
 	c, err := client.NewLazyClient(opts)
 	if err != nil {
-		return nil, &fault.Error{Op: "temporal.Open", Kind: fault.Invalid, Err: fmt.Errorf("Temporal at %s: %w", hostPort, err)}
+		return nil, &fault.Error{Op: "temporal.Open", Kind: fault.Invalid, Err: fmt.Errorf("the Temporal server at %s: %w", hostPort, err)}
 	}
 	return c, nil
 }
