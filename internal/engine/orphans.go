@@ -56,9 +56,12 @@ func (n *node) wakeToLook(r store.RunRef) {
 
 // mourn looks for orphans as soon as another node is gone: they may be its.
 func (n *node) mourn() {
-	all, err := n.st.Nodes(n.e.ctx, n.now())
-	if err != nil || !n.cfg.Worker {
+	if !n.cfg.Worker {
 		return
+	}
+	all, err := n.st.Nodes(n.e.ctx, n.now())
+	if err != nil {
+		return // it is looked again
 	}
 	ids := make([]string, len(all))
 	for i := range all {

@@ -93,12 +93,18 @@ func differs(got, want []string) (doubts int, where string) {
 // by kind, and those of child runs by their first word.
 func (w *world) undisturbed(ctx context.Context) {
 	w.t.Helper()
-	p := &person{w: w, name: "calm", rng: rand.New(rand.NewPCG(w.seed, 1<<33))}
 	w.want = map[string][]string{}
-	for _, kind := range kinds {
-		if err := p.work(ctx, kind); err != nil {
-			w.t.Fatal(err)
-		}
+	var working sync.WaitGroup
+	for i, kind := range kinds {
+		p := &person{w: w, name: fmt.Sprintf("calm%d", i), rng: rand.New(rand.NewPCG(w.seed, 1<<33+uint64(i)))}
+		working.Go(func() {
+			if err := p.work(ctx, kind); err != nil {
+				w.t.Error(err)
+			}
+		})
+	}
+	if working.Wait(); w.t.Failed() {
+		w.t.FailNow()
 	}
 	for _, r := range w.book.records {
 		entries, err := w.book.apis[0].client.Entries(ctx, r.session)

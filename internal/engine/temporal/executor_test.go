@@ -226,3 +226,15 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 }
+
+// A run that lost its home many times finds the next one about as soon as the first.
+func TestARunThatMovedOftenDoesNotWaitLonger(t *testing.T) {
+	p := moves()
+	wait := p.InitialInterval
+	for range 100 {
+		wait = min(p.MaximumInterval, time.Duration(float64(wait)*p.BackoffCoefficient))
+	}
+	if wait > 2*time.Second || p.MaximumAttempts != 0 {
+		t.Errorf("it waits for %v: %+v", wait, p)
+	}
+}

@@ -114,11 +114,18 @@ func (l *loop) run(ctx workflow.Context, in Run) (string, error) {
 	}
 }
 
+// moves is how soon a run that lost its home gets another one. Attempts are counted over
+// the whole life of a drive, and each time that a node waits in vain for the claim is one:
+// a run that has moved often must not wait longer.
+func moves() *temporal.RetryPolicy {
+	return &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 1.5, MaximumInterval: again}
+}
+
 // drive has the run driven, and hears meanwhile what others want.
 func (f *life) drive() (p Parked, err error) {
 	ctx := workflow.WithActivityOptions(f.ctx, workflow.ActivityOptions{
 		TaskQueue: f.of(f.in.ID), StartToCloseTimeout: driveLong, HeartbeatTimeout: f.heartbeat,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second},
+		RetryPolicy: moves(),
 	})
 	driving := workflow.ExecuteActivity(ctx, driveActivity, f.in)
 	for !driving.IsReady() {
