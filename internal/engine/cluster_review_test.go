@@ -279,7 +279,7 @@ func TestSignsForASlowReaderAreOne(t *testing.T) {
 	for i := range int64(1000) {
 		f.put(piece{durable: i, look: i == 500})
 	}
-	items, err := f.next(t.Context(), nil, time.Second)
+	items, err := f.next(t.Context(), nil, newPulse(0, 0), nil)
 	if err != nil || len(items) != 1 || !items[0].look || items[0].durable != 999 {
 		t.Errorf("%d pieces, %v", len(items), err)
 	}
