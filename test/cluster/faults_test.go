@@ -117,8 +117,8 @@ func (w *world) settle(ctx context.Context, f *faultRecord) {
 	}
 }
 
-// driven leaves those runs in the record of a fault of Temporal that are still under way
-// a moment later. The others wait for people, and then for Temporal.
+// driven leaves those runs in the record of a fault that are still under way a moment
+// later. The others wait for people, and then for whoever drives them when these answered.
 func (w *world) driven(ctx context.Context, f *faultRecord) {
 	<-time.After(time.Second)
 	f.runs = slices.DeleteFunc(f.runs, func(r store.RunRef) bool {
@@ -173,6 +173,7 @@ func (w *world) killPostgres(ctx context.Context, rng *rand.Rand) *faultRecord {
 		}
 	}
 	f.back = time.Now().UnixMilli()
+	w.driven(ctx, f)
 	return f
 }
 
