@@ -2,19 +2,14 @@ package crash
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"agentd/client"
 	"agentd/internal/store/postgres/pgtest"
-	"agentd/message"
 	"agentd/test/proc"
 )
 
@@ -79,22 +74,9 @@ func nodes(t *testing.T, kill func(), more ...string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rounds)*10*time.Second+3*time.Minute)
 	defer cancel()
-	var person sync.WaitGroup
-	personCtx, stopPerson := context.WithCancel(ctx)
-	person.Go(func() { w.person(personCtx, rand.New(rand.NewPCG(uint64(seed), 6))) })
-	var runs []*watched
+	cr := w.crowd(ctx, seed, 6)
 	for round := range rounds {
-		for i := range 3 {
-			mode := []string{"interactive", "autonomous"}[(round+i)%2]
-			r, err := w.client.Start(ctx, client.StartRequest{Profile: "crash", Mode: mode, Input: []message.Block{message.Text("go")},
-				IdempotencyKey: fmt.Sprintf("run-%d-%d", round, i)})
-			if err != nil {
-				t.Fatalf("round %d: %v", round, err)
-			}
-			v := &watched{run: r, done: make(chan struct{})}
-			runs = append(runs, v)
-			go w.watch(ctx, v)
-		}
+		cr.start(round, 3)
 		<-time.After(time.Duration(rng.IntN(300)) * time.Millisecond)
 		if kill != nil && round%5 == 4 {
 			kill()
@@ -116,16 +98,9 @@ func nodes(t *testing.T, kill func(), more ...string) {
 			api.start()
 		}
 	}
-	for _, v := range runs {
-		<-v.done
-	}
-	stopPerson()
-	person.Wait()
-	w.check(ctx, runs)
+	cr.settle()
 	for _, n := range all {
 		n.stop()
 	}
-	if out, err := exec.Command(w.binary, append([]string{"doctor", "--json"}, w.place...)...).CombinedOutput(); err != nil || !strings.Contains(string(out), `"findings":[]`) {
-		t.Errorf("the doctor: %v\n%s", err, out)
-	}
+	w.doctor()
 }

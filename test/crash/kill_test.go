@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"agentd/event"
 	"agentd/fault"
 	"agentd/internal/sim"
-	"agentd/message"
 	"agentd/model/script"
 	"agentd/test/proc"
 )
@@ -250,41 +248,18 @@ func TestKill9(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(kills)*3*time.Second+3*time.Minute)
 	defer cancel()
-	var person sync.WaitGroup
-	personCtx, stopPerson := context.WithCancel(ctx)
-	person.Go(func() { w.person(personCtx, rand.New(rand.NewPCG(uint64(seed), 2))) })
-	var runs []*watched
+	cr := w.crowd(ctx, seed, 2)
 	for round := range kills {
 		w.start()
-		for n := range 2 {
-			mode := "interactive"
-			if (round+n)%2 == 0 {
-				mode = "autonomous"
-			}
-			r, err := w.client.Start(ctx, client.StartRequest{Profile: "crash", Mode: mode, Input: []message.Block{message.Text("go")},
-				IdempotencyKey: fmt.Sprintf("run-%d-%d", round, n)})
-			if err != nil {
-				t.Fatalf("round %d: %v", round, err)
-			}
-			v := &watched{run: r, done: make(chan struct{})}
-			runs = append(runs, v)
-			go w.watch(ctx, v)
-		}
+		cr.start(round, 2)
 		<-time.After(time.Duration(rng.IntN(260)) * time.Millisecond)
 		w.kill()
 	}
 	w.start()
-	for _, v := range runs {
-		<-v.done
-	}
-	stopPerson()
-	person.Wait()
-	w.check(ctx, runs)
+	cr.settle()
 	w.kill()
 	// Every invariant of the store holds, after the last kill too.
-	if out, err := exec.Command(w.binary, "doctor", "--json", "--data", filepath.Join(w.dir, "data")).CombinedOutput(); err != nil || !strings.Contains(string(out), `"findings":[]`) {
-		t.Errorf("the doctor: %v\n%s", err, out)
-	}
+	w.doctor()
 }
 
 // check compares what is stored with what was acknowledged, seen and done.
