@@ -47,7 +47,7 @@ func distribute(cfg *Config, conf *profile.Config, cluster *engine.Cluster) (*di
 	}
 	t := &c.Temporal
 	o := temporal.Options{Address: name, Prefix: t.QueuePrefix, Name: cluster.Name, Heartbeat: t.Heartbeat.Std(), Throttle: t.HeartbeatThrottle.Std(),
-		Runs: conf.Settings.Limits.MaxConcurrentRuns, Children: t.MaxConcurrentChildren, Drain: c.DrainTimeout.Std() + 5*time.Second, Sweep: t.SweepInterval.Std(), Log: cfg.Log}
+		Runs: conf.Settings.Limits.MaxConcurrentRuns, Children: t.MaxConcurrentChildren, Cached: t.MaxCachedWorkflows, Drain: c.DrainTimeout.Std() + 5*time.Second, Sweep: t.SweepInterval.Std(), Log: cfg.Log}
 	if o.Throttle >= o.Heartbeat {
 		return nil, &fault.Error{Op: "agentd.Open", Kind: fault.Invalid, Field: "cluster.temporal.heartbeat_throttle",
 			Err:  fmt.Errorf("a run would be heard of every %s and given up after %s", o.Throttle, o.Heartbeat),

@@ -122,7 +122,7 @@ retry: {max_retries: 5, base_delay: 50ms, max_delay: 500ms}
     effects: {look: read, put: idempotent, fire: once, paint: once}
     requires_approval: {always: [paint]}
 `, self, ledgerVar, w.ledger, paceVar, o.pace.String()))
-	w.write("configs/agentd.yaml", "log: {level: warn}\ncluster: {drain_timeout: 20s}\n")
+	w.write("configs/agentd.yaml", "log: {level: warn}\ncluster: {drain_timeout: 20s, temporal: {max_cached_workflows: 16}}\n")
 	w.write("ledger.jsonl", "")
 	if w.store, err = postgres.Open(t.Context(), w.place, nil); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ type Options struct {
 	// Name is for people who look at Temporal: which machine and process this is.
 	Name string
 	// Heartbeat is how long a node may be silent before its runs are driven elsewhere;
-	// 0 means four seconds. Throttle is how often it is heard of at the most; 0 means
+	// 0 means three seconds. Throttle is how often it is heard of at the most; 0 means
 	// two seconds. Each run that is driven costs a request in that time.
 	Heartbeat, Throttle time.Duration
 	// Runs and Children are how many runs, and how many child runs, one node drives at
@@ -41,6 +41,10 @@ type Options struct {
 	// Drain is how long drives may take to hand over when a node stops; 0 means
 	// thirty-five seconds.
 	Drain time.Duration
+	// Cached is how many workflows the process keeps in memory between two tasks of theirs;
+	// 0 means 512. It is one number for all executors of a process (the SDK has it so), and
+	// what it costs to be small is that histories of some dozen events are read again.
+	Cached int
 	// Sweep is how often a node looks in the store for runs of which Temporal was not
 	// told; 0 means ten seconds.
 	Sweep time.Duration
@@ -55,7 +59,7 @@ func (o *Options) defaults() {
 	for _, d := range []struct {
 		v *time.Duration
 		d time.Duration
-	}{{&o.Heartbeat, 4 * time.Second}, {&o.Throttle, 2 * time.Second}, {&o.Drain, 35 * time.Second}, {&o.Sweep, 10 * time.Second}} {
+	}{{&o.Heartbeat, 3 * time.Second}, {&o.Throttle, 2 * time.Second}, {&o.Drain, 35 * time.Second}, {&o.Sweep, 10 * time.Second}} {
 		if *d.v <= 0 {
 			*d.v = d.d
 		}
@@ -65,6 +69,9 @@ func (o *Options) defaults() {
 	}
 	if o.Children <= 0 {
 		o.Children = 16 * o.Runs
+	}
+	if o.Cached <= 0 {
+		o.Cached = 512
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

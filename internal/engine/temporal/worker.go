@@ -32,6 +32,9 @@ func (x *Executor) Work(runs Runs) {
 	roots.MaxConcurrentActivityExecutionSize = x.opts.Runs
 	children.MaxConcurrentActivityExecutionSize = x.opts.Children
 	children.DisableWorkflowWorker = true
+	// By default ten thousand stay in memory, with a goroutine or two each, also those that
+	// went on and ended elsewhere long ago.
+	worker.SetStickyWorkflowCacheSize(x.opts.Cached)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s := x.schedules
