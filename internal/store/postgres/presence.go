@@ -92,6 +92,10 @@ func (p *presence) hold(ctx context.Context, c *pgx.Conn) {
 		if err == nil {
 			continue
 		}
+		if ctx.Err() != nil {
+			letGo(c)
+			return
+		}
 		closeSoon(c)
 		for c = nil; c == nil; {
 			if ctx.Err() != nil {
@@ -115,6 +119,17 @@ func (p *presence) hold(ctx context.Context, c *pgx.Conn) {
 			}
 		}
 	}
+}
+
+// letGo ends a session whose lock is to be free when this returns: the server ends it
+// some time after it was told to.
+func letGo(c *pgx.Conn) {
+	if !c.IsClosed() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, _ = c.Exec(ctx, "SELECT pg_advisory_unlock_all()")
+	}
+	closeSoon(c)
 }
 
 // allowed is an error while nothing may be written.
