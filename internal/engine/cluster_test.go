@@ -49,6 +49,16 @@ func newNodes(t *testing.T, script modelFunc, tools ...tool.Tool) *nodes {
 // node starts an engine on the store, or on st.
 func (n *nodes) node(name string, worker bool, change ...func(*Config)) *Engine {
 	n.t.Helper()
+	e := n.other(name, worker, change...)
+	if n.engine == nil || n.engine.ctx.Err() != nil {
+		n.engine = e
+	}
+	return e
+}
+
+// other is node for one that the test does not speak to; any goroutine may start it.
+func (n *nodes) other(name string, worker bool, change ...func(*Config)) *Engine {
+	n.t.Helper()
 	cfg := Config{Store: n.store, Agents: n.agents, Log: slog.New(slog.NewTextHandler(testWriter{n.t}, nil)).With("node", name),
 		AbandonAfter: 100 * time.Millisecond, Cluster: &Cluster{Name: name, Worker: worker, Bus: n.bus}}
 	for _, f := range change {
@@ -61,9 +71,6 @@ func (n *nodes) node(name string, worker bool, change ...func(*Config)) *Engine 
 	n.t.Cleanup(func() { e.Close() })
 	if _, err := e.Recover(n.t.Context()); err != nil {
 		n.t.Fatal(err)
-	}
-	if n.engine == nil || n.engine.ctx.Err() != nil {
-		n.engine = e
 	}
 	return e
 }

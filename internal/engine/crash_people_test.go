@@ -47,19 +47,23 @@ func (h *harness) answers(r *Run, how func(*InterruptView) AnswerRequest) (ended
 // so a run may have ended with fewer than before.
 func (h *harness) afterCrash(cs *crashStore) {
 	h.t.Helper()
+	cs.mu.Lock() // a commit that readers see already may be about to be the last one
 	crashed := false
 	select {
 	case <-cs.down:
 		crashed = true
-		_ = h.engine.Close() // what it knows of the crash must not reach the store that is up again
 	default:
+		cs.at = 0
 	}
+	cs.mu.Unlock()
+	if !crashed {
+		return
+	}
+	_ = h.engine.Close() // what it knows of the crash must not reach the store that is up again
 	cs.mu.Lock()
 	cs.at = 0
 	cs.mu.Unlock()
-	if crashed {
-		h.restart()
-	}
+	h.restart()
 }
 
 // asked is a harness whose runs ask for everything that people can be asked for:

@@ -207,7 +207,7 @@ func ownerDies(t *testing.T, at int, after bool, want string, both bool) {
 	go func() {
 		select {
 		case <-m.down:
-			n.node("gpu2", false, pooled("tool.gpu"))
+			n.other("gpu2", false, pooled("tool.gpu"))
 		case <-t.Context().Done():
 		}
 	}()

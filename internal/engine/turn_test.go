@@ -262,7 +262,7 @@ func TestCrashAtEveryCommitOfANudgedTurn(t *testing.T) {
 	h, cs, calls := start(t, 0, false)
 	r := h.ends(h.run("go"), "completed")
 	want, commits := h.transcript(r.SessionID), cs.n
-	if strings.Count(want, "automatic") != 1 || strings.Count(want, "earlier in this turn") != 1 || calls.of("read r3") != 0 || calls.of("read r5") != 1 || commits < 6 {
+	if strings.Count(want, "automatic") != 1 || strings.Count(want, "earlier in this turn") != 1 || calls.of("read r3") != 0 || calls.of("read r5") != 1 || commits < 4 {
 		t.Fatalf("%d commits\n%s\n%v", commits, want, calls.n)
 	}
 	for at := 1; at <= commits; at++ {
