@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"agentd/event"
+	"agentd/fault"
 	"agentd/internal/run"
 )
 
@@ -72,12 +73,12 @@ func (e *Engine) lookUp(ctx context.Context, s *stream, ref Ref, after int64) (*
 func (l *lookup) fill(e *Engine, ref Ref, after int64) {
 	row, err := e.store.Run(e.ctx, ref.Tenant, ref.ID)
 	if err != nil {
-		l.err, l.gone = err, true
+		l.err, l.gone = e.closingOr(err), true
 		return
 	}
 	rows, err := e.store.Events(e.ctx, ref.Tenant, ref.ID, after, e.page)
 	if err != nil {
-		l.err = err
+		l.err = e.closingOr(err)
 		return
 	}
 	full := len(rows) == e.page
@@ -85,4 +86,13 @@ func (l *lookup) fill(e *Engine, ref Ref, after int64) {
 	l.events, rows = h.some(e.ctx, e, ref.Tenant, rows, 4*chunkBytes)
 	l.more = full || len(rows) > 0
 	l.ended = run.Status(row.Status).Ended() && !l.more
+}
+
+// closingOr is what a look that the engine's own end cut off says, which is nothing that
+// the reader did, or err.
+func (e *Engine) closingOr(err error) error {
+	if e.ctx.Err() != nil {
+		return fault.New(fault.Unavailable, "the engine is closing")
+	}
+	return err
 }

@@ -65,7 +65,7 @@ type Process struct {
 
 // listens are the lines with which servers, simulators and workers of agentd say that
 // they are up.
-var listens = regexp.MustCompile(`(?: listens on | drives runs of [^;]+; )(http://[^\s/]+)`)
+var listens = regexp.MustCompile(`(?: listens on | runs of [^;]+; )(http://[^\s/]+)`)
 
 // kept bounds what is kept of the beginning of a process's words, and as much of the end.
 const kept = 256 << 10

@@ -33,10 +33,11 @@ func TestComplaints(t *testing.T) {
 
 func TestTheyTellWhereTheyAre(t *testing.T) {
 	for line, want := range map[string]string{
-		"agentd (devel) listens on http://127.0.0.1:7070 (data: /d)\n":                                        "http://127.0.0.1:7070",
-		"agentd sim listens on http://127.0.0.1:4010 (OpenAI: http://127.0.0.1:4010/v1, Anthropic: x)\n":      "http://127.0.0.1:4010",
-		"agentd (devel) drives runs of postgres://h/d?a=b; http://127.0.0.1:7071/healthz says how it is\n":    "http://127.0.0.1:7071",
-		"agentd: the database at postgres://h listens to nobody, and http://127.0.0.1:1 is not its address\n": "",
+		"agentd (devel) listens on http://127.0.0.1:7070 (data: /d)\n":                                         "http://127.0.0.1:7070",
+		"agentd sim listens on http://127.0.0.1:4010 (OpenAI: http://127.0.0.1:4010/v1, Anthropic: x)\n":       "http://127.0.0.1:4010",
+		"agentd (devel) drives runs of postgres://h/d?a=b; http://127.0.0.1:7071/healthz says how it is\n":     "http://127.0.0.1:7071",
+		"agentd (devel) makes calls of tool.gpu for runs of postgres://h/d; http://127.0.0.1:1/healthz says\n": "http://127.0.0.1:1",
+		"agentd: the database at postgres://h listens to nobody, and http://127.0.0.1:1 is not its address\n":  "",
 	} {
 		p := &Process{ready: listens, said: make(chan struct{})}
 		if _, err := p.Write([]byte(line)); err != nil {
