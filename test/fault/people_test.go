@@ -22,14 +22,14 @@ var peoplePhases = []string{"answered", "answered twice", "restart, answered", "
 
 // peopleProfile has what is asked, how it expires, and tools that need approval.
 const peopleProfile = `profile_name: p
-primary_model: {provider: openai, model: m, base_url: "%s/v1", api_key_env: KEY}
+primary_model: {provider: openai, model: m, base_url: "%[1]s/v1", api_key_env: KEY}
 tools: {builtin: [ask_user_question, propose_plan], mcp_servers: [s]}
 retry: {max_retries: 1, base_delay: 5ms, max_delay: 200ms}
-model_idle_timeout_seconds: 1
-model_total_timeout_seconds: 3
+model_idle_timeout_seconds: %[2]d
+model_total_timeout_seconds: %[3]d
 tool_timeout_seconds: 2
 max_run_time_seconds: 20
-interrupts: {%s default_answer: "whatever", on_expiry: %s}
+interrupts: {%[4]s default_answer: "whatever", on_expiry: %[5]s}
 `
 
 // newPeople is a world in which people are asked.
@@ -39,9 +39,14 @@ func newPeople(t *testing.T, turns, mode, effect, phase string) *world {
 	if phase == "expires" || phase == "restart, expires" {
 		expiry = "expire_after: 300ms,"
 	}
+	// A model that is well is not to be late because the machine is busy.
+	idle, total := 1, 3
+	if !strings.Contains(turns, "fault:") {
+		idle, total = 10, 15
+	}
 	word := []string{"approve", "reject"}[len(mode+effect)%2]
 	return makeWorld(t, turns, func(base, exe string) map[string]string {
-		return map[string]string{"agents/p.yaml": fmt.Sprintf(peopleProfile, base, expiry, word),
+		return map[string]string{"agents/p.yaml": fmt.Sprintf(peopleProfile, base, idle, total, expiry, word),
 			"mcp/servers.yaml": fmt.Sprintf(serversYAML, exe, modeVar, mode, effect) + "    requires_approval: {always: [act]}\n"}
 	})
 }
