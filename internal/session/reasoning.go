@@ -23,6 +23,7 @@ func DropReasoning(msgs []message.Message, after int64, note func(*message.Messa
 	for i := range msgs {
 		m := &msgs[i]
 		switch {
+		case m.Custom(): // the application's, which may come at any place
 		case m.Role != message.RoleUser:
 			if answer = -1; m.Role == message.RoleAssistant && !slices.ContainsFunc(m.Content, isCall) {
 				answer = i
