@@ -99,10 +99,11 @@ func (k *measured) bound(req *model.Request, index, before int) int64 {
 // tools and examples there were then nobody knows, so all of today's is added. It is
 // 0 if there is no such reply, or something before it came later, such as a summary.
 // Only what a run of agentd was told counts: a client's history says what it likes.
-func remembered(req *model.Request, name string, before int, origins []origin) int64 {
+// reasoning is after how many milliseconds reasoning is left out now.
+func remembered(req *model.Request, name string, before int, origins []origin, reasoning int64) int64 {
 	for i := len(req.Messages) - 1; i >= before; i-- {
 		m := &req.Messages[i]
-		if m.Role != message.RoleAssistant || m.Usage == nil || m.Usage.Prompt() == 0 || m.Usage.Estimated || len(m.Details) > 0 {
+		if m.Role != message.RoleAssistant || m.Usage == nil || m.Usage.Prompt() == 0 || m.Usage.Estimated || !readAsMuch(m, reasoning) {
 			continue
 		}
 		if k := i - before; k >= len(origins) || !origins[k].own && origins[k].run == "" {

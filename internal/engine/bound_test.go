@@ -27,16 +27,16 @@ func TestInputBound(t *testing.T) {
 		t.Errorf("by bytes %d", bytes)
 	}
 	from := []origin{{own: true}, {run: "r"}, {own: true}}
-	if got := remembered(req, "p/m", 1, from); got < 2050+500+4 || got > 3000 {
+	if got := remembered(req, "p/m", 1, from, 0); got < 2050+500+4 || got > 3000 {
 		t.Errorf("remembered %d", got)
 	}
 	for what, name := range map[string]string{"another model": "p/n", "another provider": "q/m"} {
-		if got := remembered(req, name, 1, from); got != 0 {
+		if got := remembered(req, name, 1, from, 0); got != 0 {
 			t.Errorf("%s: %d", what, got)
 		}
 	}
 	// A client's history, a guess, and the reply to a request that was cut tell nothing.
-	if got := remembered(req, "p/m", 1, make([]origin, 3)); got != 0 {
+	if got := remembered(req, "p/m", 1, make([]origin, 3), 0); got != 0 {
 		t.Errorf("of a client's history %d", got)
 	}
 	for what, change := range map[string]func(m *message.Message){
@@ -45,7 +45,7 @@ func TestInputBound(t *testing.T) {
 	} {
 		r := *req
 		r.Messages = slices.Clone(req.Messages)
-		if change(&r.Messages[2]); remembered(&r, "p/m", 1, from) != 0 {
+		if change(&r.Messages[2]); remembered(&r, "p/m", 1, from, 0) != 0 {
 			t.Errorf("%s is believed", what)
 		}
 	}
@@ -70,7 +70,7 @@ func TestInputBound(t *testing.T) {
 	}
 	// A summary that came later is not in what the reply read.
 	req.Messages[1].Timestamp = 9
-	if got := remembered(req, "p/m", 1, from); got != 0 {
+	if got := remembered(req, "p/m", 1, from, 0); got != 0 {
 		t.Errorf("with a summary %d", got)
 	}
 	req.Messages[3].Content = append(req.Messages[3].Content, message.Image("AA", "image/png"))

@@ -14,7 +14,7 @@ import (
 )
 
 // cacheNote tells the model that a call was not made again.
-const cacheNote = "\n[agentd: this is the result of the same call earlier in this turn; nothing was changed since, so it was not made again.]"
+const cacheNote = "\n[agentd: this is the result of the same call earlier in this turn; this run changed nothing since, so it was not made again.]"
 
 // cacheKey stands for a call whose result an equal one may get; "" for a call that is
 // always made: one whose repetition means something, and one of a tool that nobody

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -25,8 +24,8 @@ func (d *driver) ask(index int, reason string) (*asked, prompt.Options) {
 	d.spec.Overrides.options(&options, d.state.TurnSteps > 1)
 	given := options
 	m.defaults(&options)
-	msgs := d.shown()
-	ask := &asked{d: d, m: m, origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
+	msgs, less := d.shown()
+	ask := &asked{d: d, m: m, less: less, origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
 		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
 		Session: d.row.SessionID, Scratch: d.scratch(index),
 	}}
@@ -106,9 +105,7 @@ func (d *driver) callModel(eff run.CallModel) func() {
 				return
 			}
 			in := ask.again(ctx, cancel, g, g.run(ctx, cancel, req), paid)
-			if done, ok := in.(run.ModelDone); ok && paid != nil && paid.cut {
-				done.Message.Details = json.RawMessage(readCut)
-			}
+			ask.noteLess(in, paid)
 			stop()
 			a.end(in)
 		})

@@ -38,6 +38,8 @@ type asked struct {
 	closing *message.Message
 	// large is why it can not be sent to the model as it is, or "".
 	large string
+	// less is after how many milliseconds reasoning was left out, 0 if none was.
+	less int64
 }
 
 // request builds the request, without what a cure leaves out; nil leaves nothing out.

@@ -23,6 +23,9 @@ func (d *driver) away(eff *run.CallTool) string {
 	if pool := d.elsewhere[eff.CallID]; pool != "" {
 		return pool // it was asked for, by a home before this one
 	}
+	if d.earlier(*eff) != nil {
+		return "" // nothing is called
+	}
 	t, spec, found := d.tools.set.Lookup(eff.Name)
 	if !found || own(t) || d.e.node.serves(toolPool(&spec)) {
 		return ""

@@ -246,7 +246,7 @@ func (r *reservation) inputOf(req *model.Request) int64 {
 func (r *reservation) bound(req *model.Request) int64 {
 	before := len(r.d.agent.Examples)
 	n := r.measured.bound(req, r.eff.Index, before)
-	if known := remembered(req, r.m.Name, before, r.ask.origins); known > 0 && !r.d.e.hooked() {
+	if known := remembered(req, r.m.Name, before, r.ask.origins, r.d.agent.DropReasoning.Milliseconds()); known > 0 && !r.d.e.hooked() {
 		n = min(n, known)
 	}
 	return n

@@ -18,7 +18,13 @@ func (d *driver) turnSettings(s *run.Settings) {
 	}
 }
 
-// shown is the conversation as requests have it, with as many messages.
-func (d *driver) shown() []message.Message {
-	return session.DropReasoning(d.conv.messages, d.agent.DropReasoning.Milliseconds(), run.Nudge)
+// shown is the conversation as requests have it, with as many messages. less is after
+// how many milliseconds reasoning was left out, 0 if there was none to leave out.
+func (d *driver) shown() (msgs []message.Message, less int64) {
+	after := d.agent.DropReasoning.Milliseconds()
+	msgs = session.DropReasoning(d.conv.messages, after, run.Nudge)
+	if len(msgs) > 0 && &msgs[0] != &d.conv.messages[0] {
+		less = after
+	}
+	return msgs, less
 }

@@ -30,7 +30,7 @@ func (m *machine) forget() {
 	s := &m.State
 	s.Cached = nil
 	for i := range s.Calls {
-		if c := &s.Calls[i]; c.Phase == CallRunning && c.Cached == "" {
+		if c := &s.Calls[i]; c.Phase == CallRunning { // also one that is to get an earlier result: it may be made after all
 			c.CacheKey = ""
 		}
 	}

@@ -51,6 +51,10 @@ func (m *machine) end() {
 		m.finish(Cancelled, reason, nil)
 		return
 	}
+	if s.Held != "" {
+		m.holdsAtEnd()
+		return
+	}
 	m.finish(Failed, s.StopReason, m.failure())
 }
 

@@ -35,13 +35,13 @@ func (m *machine) modelDone(in ModelDone) error {
 	reply := *in.Message
 	s.Usage.Add(reply.Usage)
 	m.settleCall(SettleUsed, reply.Usage)
-	s.Held = ""
 	if s.stopping() {
 		reply.StopReason = message.StopAborted
 		m.append(&reply)
 		m.end()
 		return nil
 	}
+	s.Held = ""
 	calls := m.planCalls(&reply)
 	entry := m.append(&reply)
 	if reply.Text() != "" || len(calls) == 0 && !s.Nudged {

@@ -93,11 +93,23 @@ func times(n int) string {
 
 // holds ends a turn whose nudge led to nothing: the answer that there was stands.
 func (m *machine) holds(why string) {
-	s := &m.State
-	s.Held = ""
-	m.tell(event.CheckpointInfo, &event.Checkpoint{Kind: "nudge_failed", Prompt: "The model was asked once more and gave no answer, so the one before stands: " + why})
+	m.holdsFor(why)
 	m.finalText()
 	m.endOfTurn("stop")
+}
+
+// holdsAtEnd is holds of a run whose time is up: it can do nothing more, not for a
+// message either, but it had answered.
+func (m *machine) holdsAtEnd() {
+	s := &m.State
+	m.holdsFor(m.failure().Message)
+	m.tell(event.FinalText, &event.Text{EntryID: s.Output})
+	m.finish(Completed, "stop", nil)
+}
+
+func (m *machine) holdsFor(why string) {
+	m.State.Held = ""
+	m.tell(event.CheckpointInfo, &event.Checkpoint{Kind: "nudge_failed", Prompt: "The model was asked once more and gave no answer, so the one before stands: " + why})
 }
 
 // finalText tells the answer that there was before. Its text is in its entry.

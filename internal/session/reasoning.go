@@ -14,7 +14,8 @@ import (
 // Times of messages do not change, so what is left out once is left out for ever, and
 // the beginning of later requests stays as it is. A turn that ended without an
 // answer, in the middle of its tool calls, is not cut from the next one: providers may
-// want the reasoning of calls that were made. The messages are not changed.
+// want the reasoning of calls that were made. The messages are not changed; where nothing
+// is left out they are the ones that are given.
 func DropReasoning(msgs []message.Message, after int64, note func(*message.Message) bool) []message.Message {
 	if after <= 0 {
 		return msgs
@@ -23,6 +24,7 @@ func DropReasoning(msgs []message.Message, after int64, note func(*message.Messa
 	for i := range msgs {
 		m := &msgs[i]
 		switch {
+		case m.Custom(): // the application's, which may come at any place
 		case m.Role != message.RoleUser:
 			if answer = -1; m.Role == message.RoleAssistant && !slices.ContainsFunc(m.Content, isCall) {
 				answer = i

@@ -30,6 +30,8 @@ func TestDropReasoning(t *testing.T) {
 				m.Role, m.Content = message.RoleAssistant, []message.Block{think, message.Text("a")}
 			case 't': // an answer of which nobody knows when
 				m.Role, m.Content, m.Timestamp = message.RoleAssistant, []message.Block{think, message.Text("a")}, 0
+			case 'x': // of a role that only the application knows
+				m.Role, m.Content = "chart", []message.Block{message.Text("x")}
 			case 'r':
 				m = message.ToolResult("x", "f", false, message.Text("r"))
 			default:
@@ -66,6 +68,8 @@ func TestDropReasoning(t *testing.T) {
 		{"a note begins no turn", "ua5ncr", 5, "1 3"},
 		{"a note that was not answered", "uan5ucr", 5, "4"},
 		{"two messages, the second late", "uau5ucr", 5, "4"},
+		{"what an application adds is no turn", "uax5ucr", 5, "4"},
+		{"what it adds in the middle of a turn is no answer", "ucrx5u", 5, "1"},
 		{"a turn without an answer", "ucr5u", 5, "1"},
 		{"and one before it", "ua5ucr5u", 5, "3"},
 		{"nobody knows when", "ut9u", 5, "1"},

@@ -121,6 +121,9 @@ func (n *narrator) tell(ev *event.Event) bool {
 		n.open = false
 		return n.hold || n.catchUp(true) // an answer that is held comes with its turn's final text
 	case *event.Text:
+		if n.open && !n.drop() {
+			return false
+		}
 		// What the deltas did not have: a reply that was not streamed.
 		if rest, ok := strings.CutPrefix(d.Text, n.step.String()[:n.said]); ok && rest != "" {
 			n.step.Reset()
@@ -191,6 +194,22 @@ func (n *narrator) void() bool {
 		return true
 	}
 	return !said || n.note("[The reply was interrupted and starts again.]")
+}
+
+// drop handles a reply that broke off for good, where an answer before it stands. That
+// comes next, and is said again if what broke off was heard after it.
+func (n *narrator) drop() bool {
+	said := n.said > 0
+	n.open = false
+	n.reset()
+	switch {
+	case n.to.rollback():
+		n.spoke = n.spokeBefore
+	case said:
+		n.last = ""
+		return n.note("[The reply was interrupted; the answer before it stands.]")
+	}
+	return true
 }
 
 // note says something that is not the model's.

@@ -102,3 +102,40 @@ func TestANudgedAnswerIsToldOnce(t *testing.T) {
 		}
 	}
 }
+
+// Where the second try breaks off, what came of it is no part of the answer: an answer
+// that nobody has read yet is without it, and one that was streamed says so and has the
+// answer that stands at its end.
+func TestANudgeThatBreaksOffLeavesNothing(t *testing.T) {
+	const answer, half = "The capital of Norway is Oslo.", "Let me look at the m"
+	for name, tt := range map[string]struct {
+		heard, hold bool
+		want        string
+	}{
+		"whole":            {want: answer},
+		"in JSON":          {hold: true, want: answer},
+		"streamed":         {heard: true, want: answer + "\n\n" + half + "\n\n[The reply was interrupted; the answer before it stands.]\n\n" + answer},
+		"streamed in JSON": {heard: true, hold: true, want: answer},
+	} {
+		c := &collector{}
+		n := &narrator{to: c, hold: tt.hold}
+		if tt.heard {
+			n.to = heard{c}
+		}
+		for _, ev := range []event.Event{
+			{Type: event.StepStarted, Data: &event.Step{}}, {Type: event.TextDelta, Data: &event.Delta{Text: answer}}, {Type: event.StepCompleted, Data: &event.Step{}},
+			{Type: event.StepStarted, Data: &event.Step{}}, {Type: event.TextDelta, Data: &event.Delta{Text: half}},
+			{Type: event.FinalText, Data: &event.Text{Text: answer}},
+		} {
+			n.tell(&ev)
+		}
+		if got := string(c.text); got != tt.want {
+			t.Errorf("%s: %q, not %q", name, got, tt.want)
+		}
+	}
+}
+
+// heard is a speaker whose words were heard.
+type heard struct{ *collector }
+
+func (heard) rollback() bool { return false }
