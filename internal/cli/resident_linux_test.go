@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -32,6 +34,23 @@ func TestOwnPagesAreOnlyThoseThatTheFileHasToo(t *testing.T) {
 	}
 }
 
+func TestPagesThatDifferFromTheFileAreKept(t *testing.T) {
+	const smaps = `00400000-01940000 r-xp 00000000 fe:00 10183232 /usr/bin/agentd
+Rss:                 100 kB
+Anonymous:             0 kB
+VmFlags: rd ex mr mw me dw
+01940000-01950000 r--p 01540000 fe:00 10183232 /usr/bin/agentd
+Anonymous:             4 kB
+01950000-01960000 r--p 01550000 fe:00 10183232 /usr/bin/agentd
+Rss:                   4 kB
+c000000000-c000400000 rw-p 00000000 00:00 0
+Anonymous:             0 kB
+`
+	if got := fmt.Sprint(cleanPages(strings.NewReader(smaps), "/usr/bin/agentd")); got != fmt.Sprint([]pages{{0x400000, 0x1540000}}) {
+		t.Error(got)
+	}
+}
+
 // TestShedStartup has a process of its own: what other tests touch meanwhile would
 // count otherwise.
 func TestShedStartup(t *testing.T) {
@@ -48,6 +67,30 @@ func TestShedStartup(t *testing.T) {
 	cmd.Env = append(os.Environ(), "AGENTD_TEST_SHED=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// What was written to a page exists nowhere else, also when it can no longer be written
+// to: a position-independent executable (go build -buildmode=pie) has its relocated
+// pointers in such pages.
+func TestShedStartupKeepsWhatWasWritten(t *testing.T) {
+	exe, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer exe.Close()
+	page, err := syscall.Mmap(int(exe.Fd()), 0, os.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Munmap(page) }()
+	copy(page, "relocated")
+	if err := syscall.Mprotect(page, syscall.PROT_READ); err != nil {
+		t.Fatal(err)
+	}
+	shedStartup()
+	if got := string(page[:9]); got != "relocated" {
+		t.Errorf("it is %q now", got)
 	}
 }
 

@@ -51,6 +51,7 @@ func TestWhatIsNoSchedule(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("0 3 * * *", "UTC")
 	f.Add("*/5 1-3,7 * jan-dec mon", "Europe/Berlin")
+	f.Add("?/7 22-2/2 ? nov-feb fri-mon", "")
 	f.Fuzz(func(t *testing.T, expr, zone string) {
 		x, err := Parse(expr, zone)
 		if err != nil {
@@ -59,6 +60,11 @@ func FuzzParse(f *testing.F) {
 		now := at("2026-11-21 00:00")
 		if n := x.Next(now); !n.IsZero() && !n.After(now) {
 			t.Errorf("%q: %s is not after %s", expr, n, now)
+		}
+		a, errA := Parse(expr, "")
+		b, errB := Parse(x.Lists(), "")
+		if errA != nil || errB != nil || !a.Next(now).Equal(b.Next(now)) {
+			t.Errorf("%q is not the same as %q: %v, %v", expr, x.Lists(), errA, errB)
 		}
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,7 +122,8 @@ func (x *Executor) arrange(s *schedules) {
 }
 
 // arrangeOnce looks at what Temporal has before it looks at what there is: so what
-// another node makes meanwhile is not taken for something that is gone.
+// another node makes meanwhile is not taken for something that is gone. One that
+// Temporal refuses keeps no other back: they are of all tenants.
 func (x *Executor) arrangeOnce(s *schedules) error {
 	ctx, cancel := context.WithTimeout(x.ctx, time.Minute)
 	defer cancel()
@@ -143,22 +146,27 @@ func (x *Executor) arrangeOnce(s *schedules) error {
 	if err != nil {
 		return err
 	}
+	var failed []error
 	for _, it := range items {
 		id := x.queues.scheduleID(it.ID)
-		if have[id] != noteOf(&it) {
+		if have[id] != noteOf(&it) && ctx.Err() == nil {
 			if err := x.arrangeItem(ctx, c, &it); err != nil {
-				return err
+				failed = append(failed, fmt.Errorf("schedule %s (%s): %w", it.ID, it.Times.Cron(), err))
 			}
 		}
 		delete(have, id)
 	}
-	for id := range have {
+	for _, id := range slices.Sorted(maps.Keys(have)) {
 		var gone *serviceerror.NotFound
 		if err := c.GetHandle(ctx, id).Delete(ctx); err != nil && !errors.As(err, &gone) {
-			return err
+			failed = append(failed, fmt.Errorf("schedule %s, which is to go: %w", id, err))
 		}
 	}
-	return nil
+	if len(failed) == 0 {
+		return ctx.Err()
+	}
+	const most = 5 // are told of: they are tried again together
+	return errors.Join(failed[:min(most, len(failed))]...)
 }
 
 // noteOf is what a schedule's note in Temporal says: which revision it is, and of what.
@@ -177,7 +185,7 @@ func revisionOf(note string) int64 {
 
 func (x *Executor) arrangeItem(ctx context.Context, c client.ScheduleClient, it *schedule.Item) error {
 	id, note := x.queues.scheduleID(it.ID), noteOf(it)
-	spec := client.ScheduleSpec{CronExpressions: []string{it.Times.Cron()}, TimeZoneName: it.Times.Zone()}
+	spec := client.ScheduleSpec{CronExpressions: []string{it.Times.Lists()}, TimeZoneName: it.Times.Zone()}
 	action := &client.ScheduleWorkflowAction{ID: "schedule/" + id, Workflow: fireWorkflow, Args: []any{Due{Schedule: it.ID}}, TaskQueue: x.queues.runs()}
 	catchUp := max(it.CatchUp, leastCatchUp)
 	_, err := c.Create(ctx, client.ScheduleOptions{ID: id, Spec: spec, Action: action, Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL, CatchupWindow: catchUp, Note: note})
