@@ -141,7 +141,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	if err != nil {
 		return nil, err
 	}
-	tools, unreachable, err := a.tools(ctx, p)
+	tools, cached, unreachable, err := a.tools(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 		Plans:   slices.Contains(p.Tools.Builtin, engine.ProposePlan) && !denied(p, engine.ProposePlan),
 		Caps:    engine.Caps{MaxCost: p.MaxCostUSD, MaxTokens: int64(p.MaxTokensPerRun)},
 		Rules:   rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart, IgnoreIdempotencyKeys: !p.IdempotencyKeys,
-		CacheTools: p.CacheToolCalls, DropReasoning: p.DropReasoningAfter.Std(),
+		CacheTools: cached, DropReasoning: p.DropReasoningAfter.Std(),
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
 		ModelTotal:  time.Duration(p.ModelTotalTimeoutSeconds) * time.Second,
 		Routing:     p.RoutingStrategy,
@@ -338,8 +338,8 @@ func (a *agents) reach(ctx context.Context, servers []engine.Unreachable) {
 
 // tools gathers the tools of a profile. A server that can not be reached is
 // reported and left out: the agent works with what there is. One that was there
-// before keeps its tools, whose calls try to reach it.
-func (a *agents) tools(ctx context.Context, p *profile.Profile) (set tool.Set, unreachable []engine.Unreachable, err error) {
+// before keeps its tools, whose calls try to reach it. cached are [cachedTools].
+func (a *agents) tools(ctx context.Context, p *profile.Profile) (set tool.Set, cached []string, unreachable []engine.Unreachable, err error) {
 	var tools []tool.Tool
 	wanted := p.Tools.Builtin
 	for _, t := range a.workspace.Tools() {
@@ -364,9 +364,10 @@ func (a *agents) tools(ctx context.Context, p *profile.Profile) (set tool.Set, u
 	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool {
 		return slices.ContainsFunc(mcp.Names(t), func(name string) bool { return denied(p, name) })
 	})
+	cached = cachedTools(p, tools)
 	a.guardTools(p, tools)
 	set, err = tool.NewSet(tools...)
-	return set, unreachable, err
+	return set, cached, unreachable, err
 }
 
 // reason is an error with what to do about it.
