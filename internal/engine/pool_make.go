@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"agentd/fault"
 	"agentd/internal/store"
@@ -259,7 +260,7 @@ func (n *node) performTool(m *making, row *store.Run, c *poolTool) *poolToolResu
 	call := tool.Call{ID: c.ID, Name: c.Name, Args: args, Key: c.Key, Tenant: m.ref.Tenant, RunID: m.ref.ID, SessionID: c.Session, Step: c.Step, Traceparent: c.Traceparent,
 		Progress: func(p tool.Progress) {
 			if !returned.Load() {
-				n.tellProgress(m, p)
+				n.tellProgress(m, func(text string) string { return a.Redact.text(c.Name, text) }, p)
 			}
 		}}
 	start = time.Now()
@@ -318,21 +319,22 @@ func (n *node) toolOf(ctx context.Context, tenant string, row *store.Run, name s
 // progressPiece is the longest text in one note about a call.
 const progressPiece = 2000
 
-// tellProgress passes on what a tool tells.
-func (n *node) tellProgress(m *making, p tool.Progress) {
+// tellProgress passes on what a tool tells, without what the profile hides: more people
+// hear the bus than read the run.
+func (n *node) tellProgress(m *making, hide func(string) string, p tool.Progress) {
 	send := func(p tool.Progress) {
 		if raw, err := json.Marshal(p); err == nil {
 			n.hub.send(note{Kind: noteNews, Tenant: m.ref.Tenant, Run: m.ref.ID, ID: m.ref.call, Data: raw})
 		}
 	}
-	out, errs := texts(p.Stdout, progressPiece), texts(p.Stderr, progressPiece)
-	for _, s := range out {
+	for _, s := range texts(hide(p.Stdout), progressPiece) {
 		send(tool.Progress{Stdout: s})
 	}
-	for _, s := range errs {
+	for _, s := range texts(hide(p.Stderr), progressPiece) {
 		send(tool.Progress{Stderr: s})
 	}
 	if p.Message != "" || p.Total != 0 || p.Done != 0 {
+		p.Message = hide(p.Message)
 		if t := texts(p.Message, progressPiece); len(t) > 1 {
 			p.Message = t[0]
 		}
@@ -340,14 +342,28 @@ func (n *node) tellProgress(m *making, p tool.Progress) {
 	}
 }
 
-// texts cuts a text into pieces of at most so many bytes, between runes.
+// texts cuts a text into pieces of at most so many bytes, and of twice as many as JSON,
+// because the bus drops messages that are too long for it. It cuts between
+// runes.
 func texts(s string, most int) (out []string) {
-	for len(s) > 0 {
-		k := min(most, len(s))
-		for k < len(s) && k > 1 && s[k]&0xC0 == 0x80 {
-			k--
+	from, size := 0, 0
+	for at := 0; at < len(s); {
+		r, width := utf8.DecodeRuneInString(s[at:])
+		escaped := width
+		switch {
+		case r == '"' || r == '\\':
+			escaped = 2
+		case r < ' ' || r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029' || r == utf8.RuneError:
+			escaped = 6
 		}
-		out, s = append(out, s[:k]), s[k:]
+		if at > from && (at+width-from > most || size+escaped > 2*most) {
+			out = append(out, s[from:at])
+			from, size = at, 0
+		}
+		at, size = at+width, size+escaped
+	}
+	if from < len(s) {
+		out = append(out, s[from:])
 	}
 	return out
 }

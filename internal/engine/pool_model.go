@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -162,8 +164,14 @@ type poolStream struct {
 	count          int
 	began          bool
 	gap            bool
-	blocks         map[int]*message.Block
+	blocks         map[int]*poolText
 	calls          map[string]bool
+}
+
+// poolText is a text that grows. What was read of it stays as it is without a copy.
+type poolText struct {
+	kind message.BlockType
+	text strings.Builder
 }
 
 func (s *poolStream) start() {
@@ -177,10 +185,8 @@ func (s *poolStream) start() {
 func (s *poolStream) soFar() *message.Message {
 	m := &message.Message{Role: message.RoleAssistant}
 	m.Provider, m.Model, _ = strings.Cut(s.name, "/")
-	for i := 0; i < len(s.blocks); i++ {
-		if b := s.blocks[i]; b != nil {
-			m.Content = append(m.Content, *b)
-		}
+	for _, i := range slices.Sorted(maps.Keys(s.blocks)) {
+		m.Content = append(m.Content, message.Block{Type: s.blocks[i].kind, Text: s.blocks[i].text.String()})
 	}
 	return m
 }
@@ -205,20 +211,20 @@ func (s *poolStream) take(x note) {
 
 func (s *poolStream) tell(p poolPiece) {
 	if s.blocks == nil {
-		s.blocks, s.calls = map[int]*message.Block{}, map[string]bool{}
+		s.blocks, s.calls = map[int]*poolText{}, map[string]bool{}
 	}
 	ev := model.StreamEvent{Type: p.Type, Index: p.Index, Delta: p.Delta, ToolCall: p.Call}
 	switch p.Type {
 	case model.StreamTextDelta, model.StreamThinkingDelta:
 		b := s.blocks[p.Index]
 		if b == nil {
-			b = &message.Block{Type: message.BlockText}
+			b = &poolText{kind: message.BlockText}
 			if p.Type == model.StreamThinkingDelta {
-				b.Type = message.BlockThinking
+				b.kind = message.BlockThinking
 			}
 			s.blocks[p.Index] = b
 		}
-		b.Text += p.Delta
+		b.text.WriteString(p.Delta)
 	case model.StreamToolStart:
 		if p.Call != nil {
 			s.calls[p.Call.ID] = true
@@ -235,7 +241,7 @@ func (s *poolStream) rest(m *message.Message) {
 		b := &m.Content[i]
 		have := ""
 		if t := s.blocks[i]; t != nil {
-			have = t.Text
+			have = t.text.String()
 		}
 		switch b.Type {
 		case message.BlockText, message.BlockThinking:
