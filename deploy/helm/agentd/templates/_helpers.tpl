@@ -172,10 +172,13 @@ metadata:
   name: {{ $name }}
   labels: {{- include "agentd.labels" $root | nindent 4 }}
 spec:
-  {{- if hasKey .values.podDisruptionBudget "minAvailable" }}
-  minAvailable: {{ .values.podDisruptionBudget.minAvailable }}
+  {{- $least := get .values.podDisruptionBudget "minAvailable" | toString }}
+  {{- $most := get .values.podDisruptionBudget "maxUnavailable" | toString }}
+  {{- if and $least $most }}{{ fail (printf "%s.podDisruptionBudget: minAvailable and maxUnavailable are both set: choose one" .role) }}{{ end }}
+  {{- if $least }}
+  minAvailable: {{ $least }}
   {{- else }}
-  maxUnavailable: {{ .values.podDisruptionBudget.maxUnavailable | default 1 }}
+  maxUnavailable: {{ $most | default "1" }}
   {{- end }}
   selector:
     matchLabels:
