@@ -133,8 +133,11 @@ func invalid(field, hint, format string, args ...any) error {
 	return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
-// apply changes a row as a request says, and checks the whole.
+// apply changes a row as a request says, and checks the whole; but what others may have
+// taken away since it was made (its profile, its name) only where it is asked for, so
+// that a schedule which lost it can be paused and put right.
 func (t *Table) apply(row *store.Schedule, p *Plan, req *Request) error {
+	goesOn := req.Paused != nil && !*req.Paused
 	for _, f := range []struct{ from, to *string }{{req.Name, &row.Name}, {req.Cron, &p.Cron}, {req.TimeZone, &p.TimeZone}, {req.Profile, &p.Profile},
 		{req.Input, &p.Input}, {req.Session, &p.Session}, {req.WhenBusy, &p.WhenBusy}} {
 		if f.from != nil {
@@ -170,11 +173,11 @@ func (t *Table) apply(row *store.Schedule, p *Plan, req *Request) error {
 		return invalid("profile", "Name the profile of the runs.", "is empty")
 	}
 	for _, f := range t.fixed {
-		if f.Tenant == row.Tenant && f.Name == row.Name {
+		if req.Name != nil && f.Tenant == row.Tenant && f.Name == row.Name {
 			return nameTaken(row.Name)
 		}
 	}
-	if err := t.cfg.Knows(row.Tenant, p.Profile); err != nil {
+	if err := t.cfg.Knows(row.Tenant, p.Profile); err != nil && (req.Profile != nil || goesOn) {
 		return &fault.Error{Kind: fault.Invalid, Field: "profile", Err: err, Hint: fault.HintOf(err)}
 	}
 	return nil
@@ -257,10 +260,11 @@ func (t *Table) Update(ctx context.Context, ref engine.Ref, req Request) (*View,
 
 // Delete ends a schedule. The runs that it started stay.
 func (t *Table) Delete(ctx context.Context, ref engine.Ref) error {
-	if _, _, err := t.row(ctx, ref); err != nil {
-		return err
+	row, _, err := t.row(ctx, ref)
+	if row == nil {
+		return err // one that can not be read is one to delete
 	}
-	err := t.cfg.Store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: ref.Tenant, DropSchedules: []string{ref.ID}})
+	err = t.cfg.Store.Commit(context.WithoutCancel(ctx), &store.Tx{Tenant: ref.Tenant, DropSchedules: []string{ref.ID}})
 	if err == nil {
 		t.changed()
 	}
