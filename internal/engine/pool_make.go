@@ -342,8 +342,8 @@ func (n *node) tellProgress(m *making, hide func(string) string, p tool.Progress
 	}
 }
 
-// texts cuts a text into pieces of at most so many bytes, and of twice as many as JSON:
-// a message of the bus that is too long is lost with those beside it. It cuts between
+// texts cuts a text into pieces of at most so many bytes, and of twice as many as JSON,
+// because the bus drops messages that are too long for it. It cuts between
 // runes.
 func texts(s string, most int) (out []string) {
 	from, size := 0, 0

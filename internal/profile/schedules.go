@@ -11,7 +11,7 @@ import (
 type Schedule struct {
 	// What the schedule is called. Another name is another schedule.
 	Name string `json:"name" required:"true" example:"nightly-report"`
-	// When runs are started: minute, hour, day of month, month, day of week.
+	// When runs are started: minute, hour, day of month, month, day of week. Of two days both must match.
 	Cron string `json:"cron" required:"true" example:"0 3 * * 1-5"`
 	// Time zone of these times, by its IANA name. Empty: UTC.
 	TimeZone string `json:"time_zone,omitempty" example:"Europe/Berlin"`

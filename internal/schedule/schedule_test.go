@@ -28,6 +28,7 @@ func TestTimes(t *testing.T) {
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24 12:00", "2026-10-25 00:30"}, // it comes twice that night
 		{"30 2 * * *", "Europe/Berlin", "2026-10-25 00:30", "2026-10-26 01:30"},
 		{"0 0 29 2 *", "", "2026-01-01 00:00", "2028-02-29 00:00"},
+		{"0 0 13 * 5", "", "2026-11-14 00:00", "2027-08-13 00:00"}, // both days must match
 	} {
 		x, err := Parse(c.cron, c.zone)
 		if err != nil {
