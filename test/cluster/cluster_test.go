@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -160,7 +161,10 @@ func (w *world) quiet(ctx context.Context, n *node, before *gauges) gauges {
 		}
 		select {
 		case <-late:
-			w.t.Errorf("%s had %v, and keeps %v when the load is gone", n.name, before, g)
+			w.t.Errorf("%s had %v, and keeps %v when the load is gone; what it does is the last that it said", n.name, before, g)
+			n.p.Signal(syscall.SIGQUIT)
+			<-n.p.Done()
+			w.t.Log(n.p.Text())
 			return g
 		case <-time.After(100 * time.Millisecond):
 		}
