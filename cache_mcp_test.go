@@ -1,9 +1,6 @@
 package agentd
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,19 +20,7 @@ func TestCacheHoldsForRenamedTools(t *testing.T) {
 	for name, c := range cases {
 		keys[name] = c.keys
 	}
-	dir := profiles(t, keys)
-	if err := os.Mkdir(filepath.Join(dir, "mcp"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	servers := fmt.Sprintf("servers:\n  one: {transport: http, url: %q, protocol: '2025-11-25'}\n  two: {transport: http, url: %q, protocol: '2025-11-25'}\n", one.URL, two.URL)
-	if err := os.WriteFile(filepath.Join(dir, "mcp", "servers.yaml"), []byte(servers), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	rt, err := Open(t.Context(), Config{Configs: dir, Workspace: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rt.Close()
+	rt := withServers(t, keys, one, two)
 	for name, c := range cases {
 		a, err := rt.agents.Agent(t.Context(), "", name)
 		if err != nil {

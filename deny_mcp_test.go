@@ -44,6 +44,25 @@ func offering(t *testing.T, names ...string) *httptest.Server {
 	return s
 }
 
+// withServers is a runtime with profiles of these keys and two MCP servers.
+func withServers(t *testing.T, keys map[string]string, one, two *httptest.Server) *Runtime {
+	t.Helper()
+	dir := profiles(t, keys)
+	if err := os.Mkdir(filepath.Join(dir, "mcp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	servers := fmt.Sprintf("servers:\n  one: {transport: http, url: %q, protocol: '2025-11-25'}\n  two: {transport: http, url: %q, protocol: '2025-11-25'}\n", one.URL, two.URL)
+	if err := os.WriteFile(filepath.Join(dir, "mcp", "servers.yaml"), []byte(servers), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rt, err := Open(t.Context(), Config{Configs: dir, Workspace: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rt.Close() })
+	return rt
+}
+
 // A denied tool stays denied under whatever name other servers' tools give it.
 func TestDenyHoldsForRenamedTools(t *testing.T) {
 	one := offering(t, "drop", "read", "fs/delete", "glob")
@@ -69,19 +88,7 @@ func TestDenyHoldsForRenamedTools(t *testing.T) {
 	for name, c := range cases {
 		keys[name] = c.keys
 	}
-	dir := profiles(t, keys)
-	if err := os.Mkdir(filepath.Join(dir, "mcp"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	servers := fmt.Sprintf("servers:\n  one: {transport: http, url: %q, protocol: '2025-11-25'}\n  two: {transport: http, url: %q, protocol: '2025-11-25'}\n", one.URL, two.URL)
-	if err := os.WriteFile(filepath.Join(dir, "mcp", "servers.yaml"), []byte(servers), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	rt, err := Open(t.Context(), Config{Configs: dir, Workspace: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rt.Close()
+	rt := withServers(t, keys, one, two)
 	for name, c := range cases {
 		a, err := rt.agents.Agent(t.Context(), "", name)
 		if err != nil {

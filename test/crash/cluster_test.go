@@ -39,6 +39,13 @@ func (n *node) stop() {
 	n.heed()
 }
 
+// freeze stops it for longer than its lease, and wakes it.
+func (n *node) freeze() {
+	n.p.Signal(syscall.SIGSTOP)
+	<-time.After(3 * time.Second)
+	n.p.Signal(syscall.SIGCONT)
+}
+
 // heed fails the test if the node said that something is wrong with it. One that was
 // stopped past its lease says so.
 func (n *node) heed() {
@@ -87,9 +94,7 @@ func nodes(t *testing.T, kill func(), more ...string) {
 			n.kill()
 			n.start()
 		case 1:
-			n.p.Signal(syscall.SIGSTOP)
-			<-time.After(3 * time.Second)
-			n.p.Signal(syscall.SIGCONT)
+			n.freeze()
 		case 2:
 			n.stop()
 			n.start()

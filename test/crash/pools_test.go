@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -63,9 +62,7 @@ func TestPoolsOnPostgres(t *testing.T) {
 			home.start()
 			owner.start()
 		case 4:
-			n.p.Signal(syscall.SIGSTOP)
-			<-time.After(3 * time.Second)
-			n.p.Signal(syscall.SIGCONT)
+			n.freeze()
 		case 5:
 			n.stop()
 			n.start()

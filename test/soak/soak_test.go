@@ -166,7 +166,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	home := t.TempDir()
 	w := &world{t: t, seed: seed, bin: proc.Build(t), home: home, data: filepath.Join(home, "data"), ledger: filepath.Join(home, "ledger"), changed: make(chan struct{})}
 	t.Cleanup(func() {
-		if err := noneAlive(w.ledger); err != nil {
+		if err := proc.NoneAlive(filepath.Join(w.ledger, aliveFile), patience); err != nil {
 			t.Error(err)
 		}
 	})

@@ -198,23 +198,3 @@ func readLedger(dir string) (map[written]int, error) {
 	}
 	return calls, nil
 }
-
-// noneAlive waits until every tool server has ended.
-func noneAlive(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, aliveFile), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	late := time.After(patience)
-	for {
-		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
-			return nil
-		}
-		select {
-		case <-late:
-			return fmt.Errorf("a tool server still runs %v after its agentd ended: %w", patience, err)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}

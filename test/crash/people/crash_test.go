@@ -117,7 +117,7 @@ func newWorld(t *testing.T) *world {
 			<-s.Done() // it was killed after the test, if it was still there
 			w.complain(s)
 		}
-		if err := noneAlive(w.ledger, 20*time.Second); err != nil {
+		if err := proc.NoneAlive(filepath.Join(w.ledger, aliveFile), 20*time.Second); err != nil {
 			t.Error(err)
 		}
 	})

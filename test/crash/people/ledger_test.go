@@ -171,23 +171,3 @@ func readLedger(dir string) (map[string][]written, error) {
 	}
 	return lines, in.Err()
 }
-
-// noneAlive waits until every server of the ledger has ended.
-func noneAlive(dir string, patience time.Duration) error {
-	f, err := os.OpenFile(filepath.Join(dir, aliveFile), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	late := time.After(patience)
-	for {
-		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
-			return nil
-		}
-		select {
-		case <-late:
-			return fmt.Errorf("a tool server still runs %v after its agentd ended: %w", patience, err)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
