@@ -20,6 +20,7 @@ import (
 //	subagent_*                     *Subagent
 //	model_retry, model_fallback    *Retry
 //	budget_warning                 *Budget
+//	session_compacted              *Compaction
 //	the others                     json.RawMessage
 
 // Started says what a run was asked to do.
@@ -76,6 +77,24 @@ type Step struct {
 	CacheRatio float64 `json:"cache_ratio,omitempty"`
 	ToolCalls  int     `json:"tool_calls,omitempty"`
 	EntryID    string  `json:"entry_id,omitempty"`
+}
+
+// Compaction says that the conversation's older part was replaced by a summary.
+type Compaction struct {
+	EntryID string `json:"entry_id,omitempty"`
+	// Reason is overflow, threshold or manual.
+	Reason string `json:"reason,omitempty"`
+	// TokensBefore and TokensAfter are about how large the conversation was and is.
+	TokensBefore int `json:"tokens_before,omitempty"`
+	TokensAfter  int `json:"tokens_after,omitempty"`
+	// Summarised is how many messages the summary stands for, Kept how many stay as
+	// they are, Shortened how many of those were cut because they were too large.
+	Summarised int `json:"summarised,omitempty"`
+	Kept       int `json:"kept,omitempty"`
+	Shortened  int `json:"shortened,omitempty"`
+	// Model wrote the summary; empty: none could be asked, and it is made of excerpts.
+	Model string         `json:"model,omitempty"`
+	Usage *message.Usage `json:"usage,omitempty"`
 }
 
 // Delta is a piece of text or thinking.

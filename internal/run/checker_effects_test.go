@@ -30,7 +30,7 @@ func (c *checker) effect(before State, in Input, e Effect) {
 			c.fail(16, "the last reply of a turn is followed by another call")
 		}
 		if before.Step != c.s.Step {
-			c.compactions = map[string]bool{}
+			c.compactions = map[string]string{}
 			c.checkBatch()
 		}
 	}
@@ -57,10 +57,18 @@ func (c *checker) effect(before State, in Input, e Effect) {
 	case Compact:
 		c.startsWork(before, in, "a compaction starts")
 		reserved(e.Entry)
-		c.compactions[e.Entry] = true
-		if len(c.compactions) > 1 {
-			c.fail(13, "two compactions for one reply")
+		for entry, why := range c.compactions {
+			if entry != e.Entry && why == e.Reason {
+				c.fail(13, "two compactions for one reply because of %s", why)
+			}
 		}
+		if e.Reason == CompactThreshold && (c.s.Closing != "" || c.s.Held != "" || c.compactions[e.Entry] == "" && len(c.compactions) > 0) {
+			c.fail(13, "a compaction comes ahead of a call that it must not hold up")
+		}
+		if c.compactions == nil {
+			c.compactions = map[string]string{}
+		}
+		c.compactions[e.Entry] = e.Reason
 		open("compact")
 	case Judge:
 		c.mayRun(e.CallID)

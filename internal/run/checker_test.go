@@ -51,7 +51,7 @@ type checker struct {
 	children  map[string]string // call of a step → child
 
 	steering, followUps []string
-	compactions         map[string]bool // compactions of the open reply
+	compactions         map[string]string // compactions of the open reply, and why
 	turn                turnBooks
 	reserved            bool            // the means of a model call are reserved and not settled
 	released            bool            // nothing is held any more
@@ -256,9 +256,19 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 		c.below[in.CallID] = b
 	case Compacted:
 		c.close("compact", in)
-		if in.Error == "" {
-			// Who performs the compaction writes its entry, in the same commit.
-			c.entry(before.Model.CompactEntry, before.Leaf)
+		c.usage.Add(in.Usage)
+		writes := slices.ContainsFunc(tr.Writes, func(w Write) bool { _, ok := w.(AppendCompaction); return ok })
+		if want := in.Error == "" && !before.stopping(); writes != want {
+			c.fail(13, "the compaction has an entry: %t, want %t", writes, want)
+		}
+	case Full:
+		if !before.MayCompact() {
+			c.fail(13, "a call was put off that may not be")
+		}
+		if len(c.settings.Pots) > 0 {
+			c.close("budget", in)
+		} else {
+			c.close("model", in)
 		}
 	case Answered:
 		if until := c.expires[in.Interrupt]; until != 0 && in.Now >= until {

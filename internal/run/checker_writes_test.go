@@ -49,6 +49,11 @@ func (c *checker) write(before State, in Input, w Write) {
 			c.newResult(w)
 			c.turn.result(w)
 		}
+	case AppendCompaction:
+		c.entry(w.Entry, w.Parent)
+		if before.Model == nil || w.Entry != before.Model.CompactEntry || w.Parent != before.Leaf {
+			c.fail(13, "%+v; the session stood at %q", w, before.Leaf)
+		}
 	case RollBack:
 		c.entry(w.Entry, w.Parent)
 		if !c.rollsBack || w.Parent != c.base || !c.s.Status.Ended() || c.rollback != "" || w.Entry != c.s.Leaf {

@@ -36,7 +36,10 @@
 //  11. A `once` call whose outcome is not known is never started again without a
 //     person's word.
 //  12. The leaf only moves forward along the parent chain, never past a gap.
-//  13. Overflow compacts at most once per reply and is never a plain retry.
+//  13. Overflow compacts at most once per reply and is never a plain retry. Ahead of a
+//     call that may be too large it is compacted at most once as well, and not where
+//     the call closes an answer. A compaction has an entry, after which the run goes on,
+//     or changes nothing.
 //  14. Status is paused_checkpoint exactly when only people are awaited, by the run
 //     itself or by the runs below it.
 //  15. What people are asked below a run is told as it is, each interrupt once,

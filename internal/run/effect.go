@@ -78,13 +78,6 @@ const (
 	TimerDeadline = "deadline"
 )
 
-// Compact makes the session fit, with a compaction entry of the given id on top
-// of the leaf → Compacted.
-type Compact struct {
-	Entry  string `json:"entry"`
-	Reason string `json:"reason"`
-}
-
 // StopEffects ends every open effect; each still answers with its input.
 type StopEffects struct {
 	Reason string `json:"reason"`
@@ -104,9 +97,6 @@ func (SpawnChild) EffectKind() string { return "SpawnChild" }
 
 // EffectKind implements Effect.
 func (Sleep) EffectKind() string { return "Sleep" }
-
-// EffectKind implements Effect.
-func (Compact) EffectKind() string { return "Compact" }
 
 // EffectKind implements Effect.
 func (StopEffects) EffectKind() string { return "StopEffects" }

@@ -37,6 +37,8 @@ type Started struct {
 	// strategy it is the order in which they are configured.
 	Routing string       `json:"routing,omitempty"`
 	Facts   []ModelFacts `json:"facts,omitempty"`
+	// Compact: the run is there to compact the session, and calls no model to answer.
+	Compact bool `json:"compact,omitempty"`
 }
 
 // ModelDone is a complete reply.
@@ -178,12 +180,6 @@ type TimerFired struct {
 	ID string `json:"id"`
 }
 
-// Compacted ends a Compact effect. Error is why it failed; empty if it did not.
-type Compacted struct {
-	At
-	Error string `json:"error,omitempty"`
-}
-
 // CancelRequested asks the run to stop.
 type CancelRequested struct {
 	At
@@ -248,9 +244,6 @@ func (FollowedUp) Kind() string { return "FollowedUp" }
 
 // Kind implements Input.
 func (TimerFired) Kind() string { return "TimerFired" }
-
-// Kind implements Input.
-func (Compacted) Kind() string { return "Compacted" }
 
 // Kind implements Input.
 func (CancelRequested) Kind() string { return "CancelRequested" }

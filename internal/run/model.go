@@ -124,9 +124,8 @@ func (m *machine) modelFailed(in ModelFailed) error {
 		}
 		m.end()
 	case in.Class == FailOverflow && !s.Model.Compacted:
-		s.Model.Compacted, s.Model.CompactEntry = true, s.nextEntry()
-		s.Phase = PhaseCompact
-		m.compact()
+		s.Model.Compacted = true
+		m.startCompaction(CompactOverflow)
 	case (in.Class == FailRetryable || in.Class == FailUnavailable) && m.retry(in):
 	case s.Held != "":
 		m.holds(m.modelError(in).Message)
@@ -151,34 +150,6 @@ func (m *machine) settleFailed(in ModelFailed) {
 	} else {
 		m.settleCall(how, &used)
 	}
-}
-
-func (m *machine) compact() {
-	m.do(Compact{Reason: "overflow", Entry: m.State.Model.CompactEntry})
-}
-
-func (m *machine) compacted(in Compacted) error {
-	s := &m.State
-	switch {
-	case s.Phase != PhaseCompact:
-		return m.illegal("no compaction is open")
-	case s.stopping():
-		m.end()
-	case in.Error != "" && s.Held != "":
-		m.holds(in.Error)
-	case in.Error != "" && s.Closing != "":
-		m.closedWithout(in.Error)
-	case in.Error != "":
-		m.finish(Failed, "context_overflow", &event.Error{Kind: "overflow", Message: in.Error,
-			Hint: "Start a new session, or use a model with a larger context window."})
-	default:
-		s.Leaf = s.Model.CompactEntry
-		// The reply comes after the compaction, in ids as in the tree.
-		s.Model.Entry, s.Model.CompactEntry = s.nextEntry(), ""
-		m.tell(event.SessionCompacted, nil)
-		m.callModel()
-	}
-	return nil
 }
 
 // timerFired goes on where a timer was awaited. One that fires too early (the

@@ -28,7 +28,7 @@ import (
 //	done CALL [error] [terminate] [cached] ["text"]
 //	waits CALL [paused] [INTERRUPT]… [closed=INTERRUPT]   what is open below a child run
 //	answer INTERRUPT DECISION [amended] [raise=N] ["text"]
-//	steer ID · follow ID · timer ID · compacted [error] · cancel [rollback] ["reason"] · abort · crash
+//	steer ID · follow ID · timer ID · full · compacted [error] [nothing] [used=N] · cancel [rollback] ["reason"] · abort · crash
 //	tick MS                                lets time pass; no input
 type player struct {
 	*checker
@@ -201,7 +201,15 @@ func (p *player) input(verb string, w words) Input {
 		if w.flag("error") {
 			c.Error = "it can not be made to fit"
 		}
+		if w.flag("nothing") {
+			c.Error, c.Nothing = "there is nothing to leave out", true
+		}
+		if n := w.named["used"]; n != "" {
+			c.Usage = &message.Usage{Input: int64(p.number(n)), TotalTokens: int64(p.number(n))}
+		}
 		return c
+	case "full":
+		return Full{At: at}
 	case "cancel":
 		return CancelRequested{at, w.text, w.flag("rollback")}
 	case "abort":
@@ -241,10 +249,11 @@ func (p *player) start(at At, w words) Input {
 	if w.flag("day") {
 		s.Pots = append(s.Pots, Pot{Kind: "tenant_day", MaxCost: 1e9})
 	}
+	compact := w.flag("compact")
 	if len(w.args) > 0 {
 		p.t.Fatalf("unknown settings %v", w.args)
 	}
-	in := Started{At: at, Settings: s, EntryBase: "e", Routing: w.named["routing"]}
+	in := Started{At: at, Settings: s, EntryBase: "e", Routing: w.named["routing"], Compact: compact}
 	if facts := w.named["facts"]; facts != "" {
 		for f := range strings.SplitSeq(facts, ",") {
 			price, latency, _ := strings.Cut(f, "/")
@@ -343,6 +352,8 @@ func showWrite(w Write) string {
 			s += " " + b.ID + ":" + b.Name
 		}
 		return s
+	case AppendCompaction:
+		return fmt.Sprintf("entry %s after %q: compaction", w.Entry, w.Parent)
 	case RollBack:
 		return fmt.Sprintf("entry %s after %q: roll back", w.Entry, w.Parent)
 	case ReturnQueued:

@@ -31,6 +31,11 @@ func (m *machine) started(in Started) error {
 	for _, id := range in.Prompt {
 		m.appendQueued(id)
 	}
+	if in.Compact {
+		s.Model = &ModelCall{Attempt: 1, Index: s.Settings.first()}
+		m.startCompaction(CompactManual)
+		return nil
+	}
 	m.checkpoint()
 	return nil
 }

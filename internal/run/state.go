@@ -192,10 +192,14 @@ type ModelCall struct {
 	Tried   []int `json:"tried,omitempty"`
 	// Index is the model in use: 0 is the primary one.
 	Index int `json:"index,omitempty"`
-	// Compacted is whether the session was compacted for this reply.
+	// Compacted is whether the session was compacted for this reply because it was
+	// refused as too large, Trimmed whether that was tried ahead of the call.
 	Compacted bool `json:"compacted,omitempty"`
-	// CompactEntry is the id that the compaction under way will have.
+	Trimmed   bool `json:"trimmed,omitempty"`
+	// CompactEntry is the id that the compaction under way will have, CompactFor why
+	// there is one; empty: overflow.
 	CompactEntry string `json:"compact_entry,omitempty"`
+	CompactFor   string `json:"compact_for,omitempty"`
 	// RetryAt is when the next attempt starts, in PhaseRetry.
 	RetryAt int64 `json:"retry_at,omitempty"`
 	// Again is how often the step was tried again.

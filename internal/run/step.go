@@ -72,6 +72,8 @@ func Step(s State, in Input) (Transition, error) {
 		err = m.followedUp(in)
 	case TimerFired:
 		err = m.timerFired(in)
+	case Full:
+		err = m.full(in)
 	case Compacted:
 		err = m.compacted(in)
 	case CancelRequested:

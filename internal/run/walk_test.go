@@ -82,7 +82,7 @@ func (w *walk) start() {
 		leaf = "a9"
 	}
 	in := Started{At: w.at(), Settings: w.randomSettings(), EntryBase: "b", Leaf: leaf, Prompt: prompt,
-		Routing: []string{"", "single", "fallback", "cost_aware", "latency_aware"}[w.src.intn(5)]}
+		Routing: []string{"", "single", "fallback", "cost_aware", "latency_aware"}[w.src.intn(5)], Compact: w.src.intn(12) == 11}
 	for range in.Settings.Models {
 		in.Facts = append(in.Facts, ModelFacts{Price: int64(w.src.intn(3)), LatencyMS: int64(w.src.intn(3))})
 	}
@@ -193,6 +193,8 @@ func (w *walk) openEffects() []string {
 func (w *walk) settleOne(what string) {
 	_, id, _ := strings.Cut(what, " ")
 	switch {
+	case (what == "model" || what == "budget") && w.s.MayCompact() && w.src.intn(6) == 5:
+		w.try(Full{At: w.at()})
 	case what == "model" && w.src.intn(4) == 3:
 		w.try(w.failure())
 	case what == "model":
@@ -202,7 +204,7 @@ func (w *walk) settleOne(what string) {
 	case what == "compact":
 		c := Compacted{At: w.at()}
 		if w.flag() {
-			c.Error = "nothing to leave out"
+			c.Error, c.Nothing = "nothing to leave out", w.flag()
 		}
 		w.try(c)
 	case strings.HasPrefix(what, "judge"):
@@ -301,6 +303,12 @@ func (w *walk) anything() {
 				return ModelDone{At: w.at(), Message: w.reply()}
 			}
 			return Compacted{At: w.at()}
+		},
+		func() Input {
+			if w.s.MayCompact() {
+				return TimerFired{w.at(), "tea"}
+			}
+			return Full{At: w.at()}
 		},
 	}
 	w.try(inputs[w.src.intn(len(inputs))]())
