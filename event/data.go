@@ -208,6 +208,8 @@ func Decode(t Type, raw json.RawMessage) (any, error) {
 		p = new(Retry)
 	case BudgetWarning:
 		p = new(Budget)
+	case SessionCompacted:
+		p = new(Compaction)
 	default:
 		return raw, nil
 	}

@@ -59,6 +59,8 @@ type StartRequest struct {
 	Page       json.RawMessage   `json:",omitempty"`
 	References []json.RawMessage `json:",omitempty"`
 	Metadata   json.RawMessage
+	// Compact has the run do nothing but compact its session. See [Engine.Compact].
+	Compact *CompactRequest `json:",omitempty"`
 	// Overrides narrow the profile for this run.
 	Overrides Overrides
 	// User is the end user that the client names, for limits and sums; at most 256

@@ -346,6 +346,8 @@ func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
 		}
 		d.entry(tx, w.Entry, w.Parent, m, now)
 		tx.DropInputs = append(tx.DropInputs, store.InputRef{RunID: d.ref.ID, ID: w.Input})
+	case run.AppendCompaction:
+		d.writeCompaction(tx, w, now)
 	case run.RollBack:
 		body, _ := json.Marshal(map[string]string{"reason": d.state.Cancel})
 		tx.Entries = append(tx.Entries, &store.Entry{SessionID: d.row.SessionID, ID: w.Entry, Parent: w.Parent, Kind: session.KindRollback,

@@ -24,6 +24,8 @@ type conversation struct {
 	// that ended ahead of an earlier call's.
 	pending map[string]pendingEntry
 	inputs  map[string]*message.Message
+	// made is the compaction that it begins with, or nil.
+	made *session.Made
 	// output is the last reply with text, for the run's output.
 	outputEntry, output string
 }
@@ -256,8 +258,8 @@ func (d *driver) loadConversation(ctx context.Context) error {
 	problems := c.problems
 	d.measured = measured{} // that was of another reading of the conversation
 	*c = conversation{tip: leaf, inputs: map[string]*message.Message{}}
-	items, bad := session.Items(path)
-	c.problems = append(problems, bad...)
+	items, made, bad := session.Context(path)
+	c.made, c.problems = made, append(problems, bad...)
 	for _, p := range c.problems {
 		e.log.Error("the conversation goes on without an entry", "session", d.row.SessionID, "entry", p.Entry, "reason", p.What)
 	}
@@ -398,5 +400,5 @@ func (d *driver) started() run.Input {
 	d.pots(&settings)
 	leaf := d.conv.tip
 	return run.Started{At: d.at(), Settings: settings, EntryBase: entryBase(d.spec.EntryBase, leaf), Leaf: leaf, Prompt: d.spec.Prompt,
-		Routing: d.agent.Routing, Facts: d.facts()}
+		Routing: d.agent.Routing, Facts: d.facts(), Compact: d.spec.Compact != nil}
 }

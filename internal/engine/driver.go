@@ -69,6 +69,8 @@ type driver struct {
 	calls     string // entry of the reply whose calls are open
 	// returned are the texts of queued inputs that the run will never take.
 	returned []string
+	// compacted is what came of the last compaction.
+	compacted *compactionMade
 	// tooLarge says that a message can not be sent to the model of the open step.
 	tooLarge string
 	// grant is what the open model call was granted, where there are pots.
@@ -406,6 +408,8 @@ func (d *driver) apply(it item) {
 			pure = w.Input
 		case granted:
 			pure, d.grant = w.Input, w.grant
+		case compacted:
+			pure, d.compacted = w.Compacted, w.made
 		}
 		tr, err := run.Step(d.state, pure)
 		if err != nil {

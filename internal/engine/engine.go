@@ -96,6 +96,8 @@ type Agent struct {
 	// DropReasoning leaves the reasoning of answered turns out of requests once a
 	// message came so long after the answer. 0: never.
 	DropReasoning time.Duration
+	// Compaction says when and how conversations are summarised.
+	Compaction Compaction
 }
 
 // Unreachable is a source of tools that can not be reached.

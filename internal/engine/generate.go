@@ -36,6 +36,7 @@ func (d *driver) ask(index int, reason string) (*asked, prompt.Options) {
 		options.ToolChoice, ask.parts.Scratch, ask.closing = model.ToolChoiceNone, nil, &last
 	}
 	ask.parts.Options = options
+	ask.compacts = !d.agent.Compaction.Off && (d.state.Model == nil || !d.state.Model.Compacted)
 	ask.large = ask.tooLarge()
 	d.tooLarge = ask.large
 	return ask, given
@@ -123,6 +124,8 @@ type generation struct {
 	watched *watchedCall
 	// began: something came, so that the call has to be paid.
 	began atomic.Bool
+	// silent: readers are told nothing, because it is no part of the conversation.
+	silent bool
 }
 
 func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, req *model.Request) run.Input {
@@ -215,6 +218,9 @@ func (g *generation) failed(ctx context.Context, req *model.Request, err error, 
 
 // publish tells readers of a piece of the reply.
 func (g *generation) publish(ev model.StreamEvent) {
+	if g.silent {
+		return
+	}
 	d := g.d
 	out := event.Event{RunID: d.ref.ID, Time: d.e.now(), Step: g.step}
 	switch ev.Type {

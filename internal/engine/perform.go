@@ -35,6 +35,9 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 	case run.Judge:
 		return d.tools.judge(eff, d.at())
 	case run.CallModel:
+		if in := d.full(); in != nil {
+			return in
+		}
 		// A model call may start ahead of the commit: if that fails the reply
 		// is dropped, and nothing but tokens is lost.
 		m := d.model()
@@ -46,6 +49,9 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 		b.start = append(b.start, d.callModel(eff))
 		b.quick = d.grant != nil // the reservation is durable, and says that it may be made
 	case run.Reserve:
+		if in := d.full(); in != nil {
+			return in
+		}
 		// It waits for the commit, which settles the call before: a reservation that
 		// was faster would have that call settled as lost, and the settlement that
 		// comes then would be taken for its own.
@@ -67,11 +73,7 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 	case run.Sleep:
 		d.sleep(eff)
 	case run.Compact:
-		why := "the conversation no longer fits the model's context window"
-		if d.tooLarge != "" {
-			why = d.tooLarge
-		}
-		return run.Compacted{At: d.at(), Error: why}
+		return d.compact(eff, b)
 	case run.StopEffects:
 		for _, cancel := range d.effects {
 			cancel(errStopped)

@@ -38,6 +38,8 @@ type asked struct {
 	closing *message.Message
 	// large is why it can not be sent to the model as it is, or "".
 	large string
+	// compacts: what does not fit is compacted first.
+	compacts bool
 	// less is after how many milliseconds reasoning was left out, 0 if none was.
 	less int64
 }
@@ -83,7 +85,7 @@ func (c *cure) apply(msgs []message.Message, origins []origin) []message.Message
 // one that had begun is not made again, because it is owed, and was seen.
 func (a *asked) again(ctx context.Context, cancel context.CancelCauseFunc, g *generation, first run.Input, paid *grant) run.Input {
 	failed, ok := first.(run.ModelFailed)
-	if !ok || paid != nil && paid.cut || !failed.Free || failed.Class != run.FailOverflow && failed.Reason != string(model.ClassInvalid) {
+	if !ok || a.compacts && failed.Class == run.FailOverflow || paid != nil && paid.cut || !failed.Free || failed.Class != run.FailOverflow && failed.Reason != string(model.ClassInvalid) {
 		return first
 	}
 	for _, c := range a.cures(ctx, &failed) {

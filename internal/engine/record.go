@@ -33,6 +33,8 @@ func (d *driver) record(b *batch, in run.Input, tr *run.Transition) {
 			d.overspend(in.Message.Usage)
 			d.measure(in.Message.Usage)
 		}
+	case run.Compacted:
+		d.chargeCompaction(b.tx, now)
 	case run.ModelFailed:
 		provider, name, _ := strings.Cut(d.model().Name, "/")
 		d.charge(b.tx, provider, name, in.Usage, now)
@@ -96,6 +98,8 @@ func (d *driver) enrich(ev event.Event) event.Event {
 		if p.Error != nil {
 			d.row.Error, _ = json.Marshal(p.Error)
 		}
+	case *event.Compaction:
+		d.describeCompaction(p)
 	case *event.Retry:
 		p.Model = d.model().Name
 	}

@@ -357,7 +357,7 @@ func (d *driver) postpones(eff run.Effect) bool {
 		return false
 	}
 	switch eff := eff.(type) {
-	case run.CallModel, run.SpawnChild, run.Reserve:
+	case run.CallModel, run.SpawnChild, run.Reserve, run.Compact:
 		return true
 	case run.CallTool:
 		return eff.Effect != "once"

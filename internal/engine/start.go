@@ -32,6 +32,8 @@ type spec struct {
 	// Page and References are those of the request, for what reads them later.
 	Page       json.RawMessage   `json:"page,omitempty"`
 	References []json.RawMessage `json:"references,omitempty"`
+	// Compact: the run is there to compact its session.
+	Compact *CompactRequest `json:"compact,omitempty"`
 }
 
 // Start accepts a run. It is durable when Start returns, and is driven at once if
@@ -157,7 +159,9 @@ func (req *StartRequest) validate() error {
 	switch {
 	case req.Mode != Interactive && req.Mode != Autonomous:
 		return bad("mode", "%q is not a mode: use interactive or autonomous", req.Mode)
-	case len(req.Input) == 0 && len(req.History) == 0:
+	case req.Compact != nil && (req.SessionID == "" || len(req.Input)+len(req.History) > 0):
+		return bad("compact", "it goes with a session that is there, and with no input")
+	case len(req.Input) == 0 && len(req.History) == 0 && req.Compact == nil:
 		return bad("input", "there is nothing to do: give input")
 	case len(req.History) > 0 && req.SessionID != "":
 		return bad("history", "a session that exists has its own history")
@@ -196,7 +200,7 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 	now := e.now()
 	id := e.cfg.NewID()
 	tx := &store.Tx{Tenant: req.Tenant}
-	sp := spec{EntryBase: id, Overrides: req.Overrides, Page: req.Page, References: req.References}
+	sp := spec{EntryBase: id, Overrides: req.Overrides, Page: req.Page, References: req.References, Compact: req.Compact}
 	row := &store.Run{ID: "run_" + id, SessionID: req.SessionID, Profile: agent.Profile, Version: agent.Version, Mode: req.Mode, User: req.user(),
 		IdempotencyKey: req.IdempotencyKey, RequestHash: req.hash(), Metadata: req.Metadata, Created: now,
 		RunUpdate: store.RunUpdate{Status: string(run.Queued)}}

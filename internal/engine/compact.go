@@ -1,0 +1,374 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"agentd/event"
+	"agentd/fault"
+	"agentd/internal/prompt"
+	"agentd/internal/run"
+	"agentd/internal/session"
+	"agentd/internal/store"
+	"agentd/message"
+	"agentd/model"
+	"agentd/tool"
+)
+
+// A conversation that gets too large for its model is compacted: its older part is
+// replaced by a summary, in an entry that the path goes on from. Nothing is deleted.
+// That happens ahead of a call whose conversation is nearly too large, when a provider
+// refuses one that is, and when somebody asks for it. It changes the session in one
+// commit or not at all, and always ends in something that fits.
+
+// Compaction says when and how conversations are summarised. The zero value is the
+// default of each.
+type Compaction struct {
+	// Off: only when somebody asks for it. What is too large ends the run then.
+	Off bool
+	// Model writes the summaries; nil: the model of the run.
+	Model *Model
+	// Reserve is how many tokens of the window are kept free for the reply; 0 means
+	// 16384, and never more than a quarter of the window.
+	Reserve int
+	// Keep is about how many tokens of what was said last stay as they are; 0 means
+	// 20000, and never more than half of what is not reserved.
+	Keep int
+	// Summary is how many tokens a summary may have; 0 means 16000, and never more
+	// than an eighth of the window.
+	Summary int
+}
+
+// CompactRequest asks for a compaction. Instructions are added to what the model is
+// told, such as what to dwell on; at most 4096 bytes.
+type CompactRequest struct {
+	Instructions string `json:"instructions,omitempty"`
+}
+
+const maxCompactInstructions = 4096
+
+// Compact starts a run that compacts a session, after those that are under way. It ends
+// as completed with the stop reason compacted, or nothing_to_compact. Without a profile
+// it is that of the session's last run.
+func (e *Engine) Compact(ctx context.Context, req StartRequest) (*Run, error) {
+	if req.Compact == nil {
+		req.Compact = &CompactRequest{}
+	}
+	if len(req.Compact.Instructions) > maxCompactInstructions {
+		return nil, tooLarge("instructions", len(req.Compact.Instructions), maxCompactInstructions, "nothing")
+	}
+	if req.Tenant == "" {
+		req.Tenant = store.DefaultTenant
+	}
+	if req.WhenBusy == "" {
+		req.WhenBusy = Enqueue
+	}
+	if req.Profile == "" {
+		runs, _, err := e.store.Runs(ctx, req.Tenant, store.RunFilter{SessionID: req.SessionID, Limit: 1})
+		if err != nil {
+			return nil, internal("engine.Compact", err)
+		}
+		if len(runs) > 0 {
+			req.Profile = runs[0].Profile
+		}
+	}
+	if req.WhenBusy != Enqueue && req.WhenBusy != Reject {
+		return nil, &fault.Error{Kind: fault.Invalid, Field: "when_busy", Err: fmt.Errorf("%q does not go with a compaction: use enqueue or reject", req.WhenBusy)}
+	}
+	return e.Start(ctx, req)
+}
+
+// compaction is one under way. It holds what it needs, outside the driver's goroutine.
+type compaction struct {
+	d       *driver
+	eff     run.Compact
+	step    int
+	agent   *Agent
+	msgs    []message.Message
+	cut     session.Cut
+	earlier session.Compaction
+	models  []Model // that may write the summary, the first one first
+	pots    []run.Pot
+	fence   int64
+	rules   *pace
+	system  []model.SystemPart
+	tools   []tool.Spec
+	request CompactRequest
+
+	made   compactionMade
+	budget compactionBudget
+}
+
+// compactionMade is what came of a compaction, for the commit that ends it.
+type compactionMade struct {
+	body    session.Compaction
+	to      int // the first message that stays
+	usages  []modelUsage
+	settles *store.Settlement
+	count   event.Compaction
+}
+
+// modelUsage is what a call of a model used.
+type modelUsage struct {
+	provider, model string
+	usage           *message.Usage
+}
+
+// compacted is the end of a compaction together with what came of it.
+type compacted struct {
+	run.Compacted
+	made *compactionMade
+}
+
+// sizes are the figures of a compaction, in tokens.
+type sizes struct {
+	// window is the model's, 0 if nobody knows. now is about how large the next request
+	// would be, fixed what of it is no conversation.
+	window, now, fixed     int
+	reserve, keep, summary int
+}
+
+func (d *driver) sizes() sizes {
+	c, m := &d.agent.Compaction, d.model()
+	or := func(n, other int) int {
+		if n > 0 {
+			return n
+		}
+		return other
+	}
+	s := sizes{window: m.Window, reserve: or(c.Reserve, 16_384), keep: or(c.Keep, 20_000), summary: or(c.Summary, 16_000)}
+	if s.window > 0 {
+		s.reserve = min(s.reserve, s.window/4)
+		s.keep = min(s.keep, (s.window-s.reserve)/2)
+		s.summary = max(min(s.summary, s.window/8), 256)
+	}
+	return s
+}
+
+// measure fills in how large the conversation is: what the last reply was told that it
+// read, and what came since, or an estimate where no reply told.
+func (d *driver) size(s *sizes) {
+	msgs := d.conv.messages
+	s.fixed = int(model.PromptTokens(&model.Request{System: d.system(), Tools: prompt.Tools(d.tools.set.Specs()), Messages: d.agent.Examples}))
+	for i := len(msgs) - 1; i >= 0; i-- {
+		m := &msgs[i]
+		if d.conv.made != nil && m.Timestamp <= d.conv.made.At {
+			break // it was told of what is not there any more
+		}
+		if m.Role != message.RoleAssistant || m.Usage == nil || m.Usage.Estimated || m.Usage.Prompt() == 0 ||
+			!d.conv.origins[i].own && d.conv.origins[i].run == "" {
+			continue
+		}
+		s.now = int(m.Usage.Prompt()+m.Usage.Output) + session.MessageTokens(msgs[i+1:])
+		return
+	}
+	if d.e.hooked() {
+		return // what the application makes of it nobody knows
+	}
+	s.now = s.fixed + session.MessageTokens(msgs)
+}
+
+// full says that the call that was just asked for has to wait for a compaction, or nil.
+func (d *driver) full() run.Input {
+	if d.agent.Compaction.Off || !d.state.MayCompact() {
+		return nil
+	}
+	s := d.sizes()
+	if s.window == 0 {
+		return nil
+	}
+	if d.size(&s); s.now <= s.window-s.reserve {
+		return nil
+	}
+	if cut := d.findCut(&s, run.CompactThreshold); !cut.Any() {
+		return nil
+	}
+	return run.Full{At: d.at(), Tokens: s.now, Window: s.window}
+}
+
+// findCut looks where to cut the conversation.
+func (d *driver) findCut(s *sizes, reason string) session.Cut {
+	keep, room, window := s.keep, 0, s.window
+	switch reason {
+	case run.CompactManual:
+		keep = min(keep, session.MessageTokens(d.conv.messages)/4)
+	case run.CompactOverflow:
+		// The provider counts more than it was taken for, or its window is not known.
+		if window == 0 {
+			window = max(s.now, s.fixed) / 2
+		} else {
+			window = min(window, s.now*3/4)
+		}
+	}
+	if window > 0 && (reason == run.CompactOverflow || s.now > window) {
+		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.summary, window/8), window/16, 1)
+		keep = min(keep, room)
+	}
+	return session.FindCut(d.conv.messages, keep, room, func(i int) bool { return d.conv.origins[i].entry != "" })
+}
+
+// compact starts a compaction, or says at once that there will be none.
+func (d *driver) compact(eff run.Compact, b *batch) run.Input {
+	nothing := func(why string) run.Input {
+		return compacted{run.Compacted{At: d.at(), Error: why, Nothing: true}, &compactionMade{}}
+	}
+	s := d.sizes()
+	d.size(&s)
+	overflow := eff.Reason == run.CompactOverflow
+	if overflow && d.agent.Compaction.Off {
+		why := "the conversation no longer fits the model's context window, and compaction is off"
+		if d.tooLarge != "" {
+			why = d.tooLarge
+		}
+		return nothing(why)
+	}
+	if overflow && s.window > 0 && s.fixed > s.window*9/10 {
+		return nothing(fmt.Sprintf("the system prompt and the tools alone have about %d tokens, and the context window of %s has %d", s.fixed, d.model().Name, s.window))
+	}
+	c := &compaction{d: d, eff: eff, step: d.state.Step, agent: d.agent, msgs: d.conv.messages[:len(d.conv.messages):len(d.conv.messages)],
+		pots: d.state.Settings.Pots, fence: d.row.Epoch, rules: d.pace(), system: d.system(), tools: d.tools.set.Specs(), cut: d.findCut(&s, eff.Reason)}
+	if !c.cut.Any() {
+		return nothing("there is nothing to leave out: what was said last has to stay")
+	}
+	if d.conv.made != nil {
+		c.earlier = d.conv.made.Compaction
+	}
+	if d.spec.Compact != nil {
+		c.request = *d.spec.Compact
+	}
+	c.models = d.summarisers()
+	c.budget = compactionBudget{c: c}
+	c.describe(&s)
+	if slices.ContainsFunc(c.models, func(m Model) bool { return d.modelAway(&m) }) {
+		d.askedModel = true
+	}
+	ctx, _, settle := d.effect("model")
+	b.after = append(b.after, func() {
+		if !d.e.holds() {
+			return
+		}
+		a := d.attempt(settle)
+		d.e.workers.run(func() {
+			stop := a.abandonAfter(ctx, func() run.Input {
+				return compacted{run.Compacted{At: d.at(), Error: "the compaction did not end when it was told to"}, &compactionMade{}}
+			})
+			in, err := c.run(ctx, &s)
+			stop()
+			switch {
+			case errors.Is(err, errHandedOver):
+				a.leave("model")
+			default:
+				a.end(in)
+			}
+		})
+	})
+	return nil
+}
+
+// summarisers are the models that may write a summary: the one that is declared for it,
+// then that of the run, then the others of the profile.
+func (d *driver) summarisers() (out []Model) {
+	if m := d.agent.Compaction.Model; m != nil {
+		out = append(out, *m)
+	}
+	first := 0
+	if d.state.Model != nil && d.state.Model.Index < len(d.agent.Models) {
+		first = d.state.Model.Index
+	}
+	out = append(out, d.agent.Models[first])
+	for i := range d.agent.Models {
+		if i != first {
+			out = append(out, d.agent.Models[i])
+		}
+	}
+	return out
+}
+
+// describe fills in what is known of the compaction before it is made.
+func (c *compaction) describe(s *sizes) {
+	d, body := c.d, &c.made.body
+	body.Reason, body.TokensBefore = c.eff.Reason, s.now
+	if s.now == 0 {
+		body.TokensBefore = s.fixed + session.MessageTokens(c.msgs)
+	}
+	reads := func(name string) bool {
+		_, spec, found := d.tools.set.Lookup(name)
+		return found && spec.Effect == tool.Read
+	}
+	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], reads, &c.earlier)
+	c.made.to = c.cut.To
+	if c.cut.To < len(c.msgs) {
+		body.FirstKept = d.conv.origins[c.cut.To].entry
+	}
+	if c.cut.Short > 0 {
+		for i := c.cut.To; i < len(c.msgs); i++ {
+			if m := session.Shorten(c.msgs[i], c.cut.Short); d.conv.origins[i].entry != "" && !sameContent(&m, &c.msgs[i]) {
+				body.Shortened = append(body.Shortened, session.Shortened{Entry: d.conv.origins[i].entry, Bytes: c.cut.Short})
+			}
+		}
+	}
+	c.made.count = event.Compaction{Summarised: c.cut.To - c.cut.From, Kept: len(c.msgs) - c.cut.To, Shortened: len(body.Shortened)}
+}
+
+func sameContent(a, b *message.Message) bool {
+	if len(a.Content) != len(b.Content) {
+		return false
+	}
+	for i := range a.Content {
+		if x, y := &a.Content[i], &b.Content[i]; x.Type != y.Type || x.Text != y.Text || string(x.Arguments) != string(y.Arguments) {
+			return false
+		}
+	}
+	return true
+}
+
+// writeCompaction writes the entry, and goes on with what is left of the conversation.
+func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64) {
+	made := d.compacted
+	body, err := json.Marshal(&made.body)
+	if err != nil {
+		d.e.log.Error("a compaction can not be stored", "run", d.ref.ID, "error", err)
+		return
+	}
+	tx.Entries = append(tx.Entries, &store.Entry{SessionID: d.row.SessionID, ID: w.Entry, Parent: w.Parent, Kind: session.KindCompaction,
+		RunID: d.ref.ID, Created: now, Body: body})
+	c := &d.conv
+	var msgs []message.Message
+	var origins []origin
+	if m, ok := made.body.Message(now); ok {
+		msgs, origins = append(msgs, m), append(origins, origin{entry: w.Entry, run: d.ref.ID, own: true})
+	}
+	for i := made.to; i < len(c.messages); i++ {
+		m := c.messages[i]
+		if k := slices.IndexFunc(made.body.Shortened, func(s session.Shortened) bool { return s.Entry == c.origins[i].entry }); k >= 0 {
+			m = session.Shorten(m, made.body.Shortened[k].Bytes)
+		}
+		msgs, origins = append(msgs, m), append(origins, c.origins[i])
+	}
+	c.messages, c.origins, c.tip = msgs, origins, w.Entry
+	c.made = &session.Made{Compaction: made.body, At: now}
+	d.measured, d.scratches, d.tooLarge = measured{}, nil, ""
+}
+
+// chargeCompaction notes what the compaction used, whatever came of it.
+func (d *driver) chargeCompaction(tx *store.Tx, now int64) {
+	if d.compacted == nil {
+		return
+	}
+	for _, u := range d.compacted.usages {
+		d.charge(tx, u.provider, u.model, u.usage, now)
+	}
+	if s := d.compacted.settles; s != nil {
+		tx.Settles = append(tx.Settles, *s)
+	}
+}
+
+// describeCompaction completes the event.
+func (d *driver) describeCompaction(p *event.Compaction) {
+	body, count := &d.compacted.body, &d.compacted.count
+	p.TokensBefore, p.TokensAfter, p.Model, p.Usage = body.TokensBefore, body.TokensAfter, body.Model, body.Usage
+	p.Summarised, p.Kept, p.Shortened = count.Summarised, count.Kept, count.Shortened
+}

@@ -1,0 +1,336 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"agentd/internal/prompt"
+	"agentd/internal/run"
+	"agentd/internal/session"
+	"agentd/internal/store"
+	"agentd/message"
+	"agentd/model"
+)
+
+// errNoSummary is why no model wrote a summary.
+var errNoSummary = errors.New("no model wrote a summary")
+
+// run makes the compaction, and gives the input that ends it. The error is
+// errHandedOver.
+func (c *compaction) run(ctx context.Context, s *sizes) (run.Input, error) {
+	body := &c.made.body
+	body.Summary = c.earlier.Summary
+	if c.cut.To > c.cut.From {
+		summary, err := c.summary(ctx, s)
+		switch {
+		case errors.Is(err, errHandedOver):
+			return nil, err
+		case ctx.Err() != nil:
+			return c.end(run.Compacted{Error: "it was told to stop"}), nil
+		case err != nil && c.eff.Reason != run.CompactOverflow:
+			return c.end(run.Compacted{Error: err.Error()}), nil
+		case err != nil:
+			// The run can not go on without; excerpts are better than its end.
+			c.d.e.log.Warn("a conversation is compacted to excerpts, because no model could summarise it", "run", c.d.ref.ID, "session", c.d.row.SessionID, "error", err)
+			summary, body.Model = session.Excerpts(c.msgs[c.cut.From:c.cut.To], c.earlier.Summary, s.summary*2), ""
+		}
+		body.Summary = summary
+	}
+	body.TokensAfter = s.fixed
+	if m, ok := body.Message(0); ok {
+		body.TokensAfter += session.MessageTokens([]message.Message{m})
+	}
+	for i := c.cut.To; i < len(c.msgs); i++ {
+		m := c.msgs[i]
+		if c.cut.Short > 0 {
+			m = session.Shorten(m, c.cut.Short)
+		}
+		body.TokensAfter += session.MessageTokens([]message.Message{m})
+	}
+	return c.end(run.Compacted{}), nil
+}
+
+// end completes the input with what was used.
+func (c *compaction) end(in run.Compacted) run.Input {
+	in.At = c.d.at()
+	for _, u := range c.made.usages {
+		if u.usage == nil {
+			continue
+		}
+		if in.Usage == nil {
+			in.Usage = &message.Usage{}
+		}
+		in.Usage.Add(u.usage)
+	}
+	c.made.body.Usage = in.Usage
+	c.made.settles = c.budget.pending
+	return compacted{in, &c.made}
+}
+
+// summary asks for one, in two parts where the cut splits a turn.
+func (c *compaction) summary(ctx context.Context, s *sizes) (string, error) {
+	var parts []string
+	if history := c.msgs[c.cut.From:c.cut.Turn]; len(history) > 0 || c.earlier.Summary != "" {
+		text := c.earlier.Summary
+		if len(history) > 0 {
+			var err error
+			if text, err = c.ask(ctx, s, history, c.earlier.Summary, ""); err != nil {
+				return "", err
+			}
+		}
+		parts = append(parts, text)
+	}
+	if turn := c.msgs[c.cut.Turn:c.cut.To]; len(turn) > 0 {
+		const note = "\n\nWhat you see is the beginning of a turn that is still under way: its end is kept as it is, and follows your summary. " +
+			"Say what was asked, what was done for it so far and what came of that, so that the end can be understood."
+		text, err := c.ask(ctx, s, turn, "", note)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, "# The turn under way\n\n"+text)
+	}
+	return strings.Join(parts, "\n\n"), nil
+}
+
+// summaryTries bounds how often a request is made smaller that a model refuses as too
+// large.
+const summaryTries = 4
+
+// ask has the models in turn summarise messages, until one does.
+func (c *compaction) ask(ctx context.Context, s *sizes, msgs []message.Message, earlier, note string) (string, error) {
+	instruction := session.SummaryPrompt + note
+	if earlier != "" {
+		instruction += "\n\nWhat was said before that is summarised already, below. Make one summary of both: keep everything of it that is still true, " +
+			"move to Done what was done since, and correct what has changed.\n\n<earlier-summary>\n" + earlier + "\n</earlier-summary>"
+	}
+	if c.request.Instructions != "" {
+		instruction += "\n\nThe person who asked for the summary adds:\n" + c.request.Instructions
+	}
+	err := error(errNoSummary)
+	for i := range c.models {
+		text, failed := c.askModel(ctx, &c.models[i], s, msgs, instruction)
+		if failed == nil {
+			return text, nil
+		}
+		if err = failed; ctx.Err() != nil || errors.Is(failed, errHandedOver) {
+			break
+		}
+	}
+	return "", err
+}
+
+// askModel asks one model, as often as the profile's retries say.
+func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []message.Message, instruction string) (string, error) {
+	retry := c.agent.Settings.Retry
+	room := c.room(m, s, instruction)
+	for attempt, shrunk := 1, 0; ; {
+		req := c.requestTo(m, s, msgs, instruction, room)
+		text, failed, err := c.once(ctx, m, req, attempt)
+		switch {
+		case err != nil:
+			return "", err
+		case failed == nil:
+			return text, nil
+		case failed.Class == run.FailOverflow && shrunk < summaryTries:
+			shrunk++
+			room = session.MessageTokens(req.Messages) * 2 / 3
+			continue
+		case failed.Class != run.FailRetryable || attempt > retry.Max || retry.LimitMS > 0 && failed.RetryAfterMS > retry.LimitMS:
+			return "", fmt.Errorf("%w: %s", errNoSummary, failed.Error)
+		}
+		delay := failed.RetryAfterMS
+		if delay == 0 {
+			delay = retry.BaseMS << min(attempt-1, 20)
+			if retry.LimitMS > 0 {
+				delay = min(delay, retry.LimitMS)
+			}
+		}
+		attempt++
+		t := time.NewTimer(time.Duration(delay) * time.Millisecond)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+// output is how many tokens the model may write.
+func (c *compaction) output(m *Model, s *sizes) int {
+	if m.Info.MaxOutput > 0 {
+		return min(s.summary, m.Info.MaxOutput)
+	}
+	return s.summary
+}
+
+// room is how many tokens of the conversation fit a request to the model; 0 is no limit.
+func (c *compaction) room(m *Model, s *sizes, instruction string) int {
+	if m.Window <= 0 {
+		return 0
+	}
+	left := m.Window - c.output(m, s) - s.fixed - len(instruction)/3
+	return max(left*9/10, m.Window/16, 1) // estimates err
+}
+
+// requestTo makes the request: the agent's own system prompt and tools, so that the
+// model knows the field, what was said as plain text, and what to do with it. Tools
+// are not to be called. Where they leave no room they are left out.
+func (c *compaction) requestTo(m *Model, s *sizes, msgs []message.Message, instruction string, room int) *model.Request {
+	zero := 0.0
+	o := prompt.Options{MaxTokens: c.output(m, s), Temperature: &zero, ToolChoice: model.ToolChoiceNone}
+	parts := prompt.Parts{Model: m.ID, System: c.system, Tools: c.tools, Session: c.d.row.SessionID + "/summary"}
+	if len(c.tools) == 0 || m.Window > 0 && s.fixed > m.Window/2 {
+		parts.Tools, o.ToolChoice = nil, ""
+	}
+	text := session.Transcript(msgs, room)
+	if n := len(text); n > 0 && text[n-1].Role == message.RoleUser {
+		last := text[n-1]
+		last.Content = append(slices.Clone(last.Content), message.Text(instruction))
+		text = append(text[:n-1:n-1], last)
+	} else {
+		text = append(text, message.User(instruction))
+	}
+	parts.Messages, parts.Options = text, o
+	req := prompt.Build(&parts)
+	req.CacheLast = false // nobody goes on from here
+	return req
+}
+
+// once makes a call that is paid for. The error is one that no other call mends.
+func (c *compaction) once(ctx context.Context, m *Model, req *model.Request, attempt int) (string, *run.ModelFailed, error) {
+	d := c.d
+	if err := c.budget.pay(ctx, m, req); err != nil {
+		return "", nil, err
+	}
+	pace := &pace{d: d, who: c.rules.who, rules: c.rules.rules}
+	if err := pace.wait(ctx, c.step, req); err != nil {
+		c.budget.settle(nil, true)
+		return "", nil, err
+	}
+	eff := run.CallModel{Step: c.step, Attempt: attempt}
+	use, idle, total := *m, c.agent.ModelIdle, c.agent.ModelTotal
+	if d.modelAway(&use) {
+		idle, total = 0, 0
+		use.Provider = &poolProvider{d: d, m: use, eff: eff, epoch: c.fence}
+	}
+	watched := d.watchModel(eff, &use)
+	watched.began(d.e, req)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	g := &generation{d: d, m: use, step: c.step, idle: idle, total: total, watched: watched, silent: true}
+	in := g.run(ctx, cancel, req)
+	pace.settle(in)
+	watched.ended(d.e, in)
+	switch in := in.(type) {
+	case run.ModelDone:
+		c.used(m, in.Message.Usage, false)
+		text := session.Extract(in.Message.Text())
+		if text == "" {
+			return "", &run.ModelFailed{Class: run.FailFatal, Error: m.Name + " wrote no summary"}, nil
+		}
+		c.made.body.Model = m.Name
+		return head(text, s4(req.MaxTokens)), nil, nil
+	case run.ModelFailed:
+		c.used(m, in.Usage, in.Free)
+		if in.Class == run.FailCancelled {
+			return "", nil, context.Cause(ctx)
+		}
+		return "", &in, nil
+	}
+	return "", nil, errNoSummary
+}
+
+// s4 is how many bytes that many tokens of text have at most, about: what is longer no
+// model was asked for.
+func s4(tokens int) int { return tokens * 6 }
+
+// used notes what a call used.
+func (c *compaction) used(m *Model, u *message.Usage, free bool) {
+	if u != nil {
+		provider, name, _ := strings.Cut(m.Name, "/")
+		c.made.usages = append(c.made.usages, modelUsage{provider, name, u})
+	}
+	c.budget.settle(u, free && u == nil)
+}
+
+// compactionBudget reserves for the calls of a compaction, one after the other, what they
+// may cost at most, as is done for every call. What the run keeps to close its answer
+// stays kept.
+type compactionBudget struct {
+	c    *compaction
+	info *model.Info
+	open bool
+	// pending settles the last call: with the next reservation, or in the last commit.
+	pending *store.Settlement
+	count   int
+}
+
+// pay reserves for a call, or says why it can not be paid.
+func (b *compactionBudget) pay(ctx context.Context, m *Model, req *model.Request) error {
+	c := b.c
+	if !slices.ContainsFunc(c.pots, holdsOf) {
+		return nil
+	}
+	if !m.Info.Priced() && slices.ContainsFunc(c.pots, func(p run.Pot) bool { return p.MaxCost > 0 }) {
+		return fmt.Errorf("%w: the price of %s is not known", errNoSummary, m.Name)
+	}
+	e, now := c.d.e, c.d.e.now()
+	b.info = &m.Info
+	input, reply := inputBound(req), int64(req.MaxTokens)
+	call := store.Amounts{Money: int64(model.MaxCost(&m.Info, input, reply)), Tokens: input + reply}
+	tx := &store.Tx{Tenant: c.d.ref.Tenant, Fences: []store.Fence{{RunID: c.d.ref.ID, Epoch: c.fence}}}
+	if b.pending != nil {
+		if err := e.put(ctx, &store.Tx{Tenant: tx.Tenant, Fences: tx.Fences, Settles: []store.Settlement{*b.pending}}); err != nil {
+			return err
+		}
+		b.pending = nil
+	}
+	pots, err := e.store.Pots(ctx, c.d.ref.Tenant, c.d.ref.ID, potRefs(c.pots, now))
+	if err != nil {
+		return err
+	}
+	var keep store.Amounts
+	for i := range pots {
+		keep.Money, keep.Tokens = max(keep.Money, pots[i].Own.Money), max(keep.Tokens, pots[i].Own.Tokens)
+	}
+	b.count++
+	tx.Reserves = []store.Reservation{{RunID: c.d.ref.ID, Key: fmt.Sprintf("%s/summary/%d@%d", c.eff.Entry, b.count, c.fence), Call: call, Keep: keep, Pots: potCaps(c.pots, now), Time: now}}
+	var full *store.ExhaustedError
+	switch err := e.put(ctx, tx); {
+	case errors.As(err, &full):
+		return fmt.Errorf("%w: the budget does not allow it (%w)", errNoSummary, err)
+	case err != nil:
+		return err
+	}
+	b.open = true
+	return nil
+}
+
+// settle says what a call cost that was paid for.
+func (b *compactionBudget) settle(u *message.Usage, free bool) {
+	if !b.open {
+		return
+	}
+	b.open = false
+	c, now := b.c, b.c.d.e.now()
+	s := &store.Settlement{RunID: c.d.ref.ID, How: run.SettleLost, Time: now, Pots: potRefs(c.pots, now)}
+	switch {
+	case free:
+		s.How = run.SettleFree
+	case u != nil:
+		if !u.Estimated {
+			s.How = run.SettleUsed
+		}
+		cost := u.Cost.Total
+		if cost == 0 && b.info != nil {
+			cost = model.Cost(b.info, u).Total
+		}
+		s.Used = store.Amounts{Money: int64(cost), Tokens: u.Prompt() + u.Output}
+	}
+	b.pending = s
+}

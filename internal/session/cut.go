@@ -1,0 +1,120 @@
+package session
+
+import (
+	"agentd/message"
+	"agentd/model"
+)
+
+// Cut says what a compaction does with the messages of a conversation: those from From
+// to To are summarised, and the ones from To on stay. What is ahead of From is an
+// earlier summary.
+type Cut struct {
+	From, To int
+	// Turn is where the turn begins that To splits, or To: what is ahead of Turn and
+	// what is behind it are summarised apart, because the second is what the model is
+	// in the middle of.
+	Turn int
+	// Short bounds the texts of the messages that stay, in bytes; 0: they stay whole.
+	Short int
+}
+
+// Any is whether there is anything to do.
+func (c *Cut) Any() bool { return c.To > c.From || c.Short > 0 }
+
+// MessageTokens is about how many tokens messages have.
+func MessageTokens(msgs []message.Message) int {
+	return int(model.PromptTokens(&model.Request{Messages: msgs}))
+}
+
+// FindCut looks where to cut. About keep tokens stay, and no more than room, where room
+// is above 0: what can not be left out is shortened instead. ok says of a message that
+// the conversation can begin with it; results of calls never can, whatever it says. The
+// last message of a person, and the results that the model has not seen, with their
+// calls, always stay.
+func FindCut(msgs []message.Message, keep, room int, ok func(i int) bool) Cut {
+	c := Cut{}
+	if len(msgs) > 0 && Summary(&msgs[0]) {
+		c.From = 1
+	}
+	valid := func(i int) bool { return i < len(msgs) && msgs[i].Role != message.RoleToolResult && ok(i) }
+	last := unseen(msgs)
+	for last > c.From && last < len(msgs) && !valid(last) {
+		last--
+	}
+	// From the end back to where enough stays, and forward to where it may begin.
+	at, kept := len(msgs), 0
+	for at > c.From && kept < keep {
+		at--
+		kept += MessageTokens(msgs[at : at+1])
+	}
+	if kept < keep {
+		at = c.From // everything may stay
+	}
+	for at < last && at > c.From && !valid(at) {
+		at++
+	}
+	c.To = min(at, last)
+	for room > 0 && c.To < last && MessageTokens(msgs[c.To:]) > room {
+		if c.To++; c.To < last {
+			for c.To < last && !valid(c.To) {
+				c.To++
+			}
+		}
+	}
+	if stays := msgs[c.To:]; room > 0 && MessageTokens(stays) > room {
+		c.Short = shortest(stays, room)
+	}
+	c.Turn = c.To
+	if c.To < len(msgs) && c.To > c.From && msgs[c.To].Role != message.RoleUser {
+		for c.Turn > c.From && msgs[c.Turn].Role != message.RoleUser {
+			c.Turn--
+		}
+	}
+	return c
+}
+
+// unseen is the first of the messages that the model has to answer: the last one of a
+// person, or the call whose results are the last. It is len(msgs) if all are answered.
+func unseen(msgs []message.Message) int {
+	n := len(msgs)
+	if n == 0 || msgs[n-1].Role == message.RoleAssistant && len(msgs[n-1].ToolCalls()) == 0 {
+		return n
+	}
+	for i := n - 1; i >= 0; i-- {
+		switch msgs[i].Role {
+		case message.RoleAssistant:
+			return i
+		case message.RoleUser:
+			if i == 0 || msgs[i-1].Role != message.RoleUser && msgs[i-1].Role != message.RoleToolResult {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// shortest is the longest that texts may be for messages to fit, and not less than what
+// is left of a text at least.
+func shortest(msgs []message.Message, room int) int {
+	low, high := leastShort, leastShort
+	for i := range msgs {
+		high = max(high, size(&msgs[i]))
+	}
+	for low < high {
+		mid := low + (high-low+1)/2
+		if MessageTokens(shortened(msgs, mid)) <= room {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return low
+}
+
+func shortened(msgs []message.Message, bytes int) []message.Message {
+	out := make([]message.Message, len(msgs))
+	for i := range msgs {
+		out[i] = Shorten(msgs[i], bytes)
+	}
+	return out
+}

@@ -1,0 +1,234 @@
+package session
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agentd/message"
+)
+
+// SummaryPrompt is the instruction that ends a request for a summary. It says what
+// the summary contains, under which headings, and between which tags it is written.
+//
+//go:embed summary.md
+var SummaryPrompt string
+
+// Brief says how much is told of messages that are summarised, in bytes.
+type Brief struct {
+	// Tool is for the arguments and for the result of a call, Thinking for reasoning,
+	// of which nothing is told at 0.
+	Tool, Thinking int
+	// Text is for what people and the model said; 0: all of it.
+	Text int
+}
+
+// Briefs are those that are tried in turn until a request for a summary fits.
+var briefs = [...]Brief{{Tool: 2000, Thinking: 1200}, {Tool: 500, Thinking: 200}, {Tool: 200, Text: 4000}, {Tool: 80, Text: 1000}, {Tool: 40, Text: 200}}
+
+// Transcript tells a conversation as plain texts, without calls, results and images,
+// so that a model reads it and does not go on with it. Messages of the same side that
+// follow each other are one. It begins with a person's. If all of it is more than room
+// tokens, it is told in less detail; at last the middle is left out. room 0 is no limit.
+func Transcript(msgs []message.Message, room int) []message.Message {
+	var out []message.Message
+	for _, b := range briefs {
+		if out = transcript(msgs, b); room <= 0 || MessageTokens(out) <= room {
+			return out
+		}
+	}
+	// The beginning says what it is about, the end where it stands.
+	var text strings.Builder
+	for i := range out {
+		fmt.Fprintf(&text, "[%s]\n%s\n\n", out[i].Role, out[i].Text())
+	}
+	return []message.Message{message.User(middleOut(text.String(), max(room*3, leastShort)))}
+}
+
+func transcript(msgs []message.Message, b Brief) (out []message.Message) {
+	add := func(role message.Role, text string) {
+		if text = strings.TrimSpace(text); text == "" {
+			return
+		}
+		if n := len(out); n > 0 && out[n-1].Role == role {
+			out[n-1].Content[0].Text += "\n\n" + text
+			return
+		}
+		if len(out) == 0 && role != message.RoleUser {
+			out = append(out, message.User("[The conversation:]"))
+		}
+		out = append(out, message.Message{Role: role, Content: []message.Block{message.Text(text)}})
+	}
+	said := func(s string) string {
+		if b.Text > 0 {
+			return middleOut(s, b.Text)
+		}
+		return s
+	}
+	for i := range msgs {
+		m := &msgs[i]
+		switch {
+		case m.Custom():
+		case m.Role == message.RoleToolResult:
+			what := "Result"
+			if m.IsError {
+				what = "Error"
+			}
+			add(message.RoleUser, fmt.Sprintf("[%s of %s: %s%s]", what, m.ToolName, middleOut(m.Text(), b.Tool), images(m)))
+		case m.Role == message.RoleAssistant:
+			var parts []string
+			for j := range m.Content {
+				switch c := &m.Content[j]; {
+				case c.Type == message.BlockText:
+					parts = append(parts, said(c.Text))
+				case c.Type == message.BlockThinking && b.Thinking > 0 && c.Text != "":
+					parts = append(parts, "[Thought: "+middleOut(c.Text, b.Thinking)+"]")
+				case c.Type == message.BlockToolCall:
+					parts = append(parts, "[Called "+c.Name+" with "+middleOut(string(c.Arguments), b.Tool)+"]")
+				}
+			}
+			add(message.RoleAssistant, strings.Join(parts, "\n"))
+		default:
+			add(message.RoleUser, said(m.Text())+images(m))
+		}
+	}
+	return out
+}
+
+func images(m *message.Message) string {
+	n := 0
+	for i := range m.Content {
+		if m.Content[i].Type == message.BlockImage {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " [an image]"
+	}
+	return fmt.Sprintf(" [%d images]", n)
+}
+
+// Extract takes the summary out of a reply: what is between the last pair of its tags,
+// else all of it without the analysis ahead of it.
+func Extract(text string) string {
+	if i := strings.LastIndex(text, "<summary>"); i >= 0 {
+		text = text[i+len("<summary>"):]
+		if j := strings.Index(text, "</summary>"); j >= 0 {
+			text = text[:j]
+		}
+		return strings.TrimSpace(text)
+	}
+	if i := strings.Index(text, "</analysis>"); i >= 0 {
+		text = text[i+len("</analysis>"):]
+	}
+	return strings.TrimSpace(text)
+}
+
+// maxFiles bounds a list of files; the newest are kept.
+const maxFiles = 2000
+
+// Files gives the files that calls named, by what the tools do: use says of a tool
+// whether it only reads. A file that was changed is not among those that were read.
+// Calls that failed do not count. earlier is an earlier compaction, or nil.
+func Files(msgs []message.Message, reads func(tool string) bool, earlier *Compaction) (read, modified []string) {
+	failed := map[string]bool{}
+	for i := range msgs {
+		if m := &msgs[i]; m.Role == message.RoleToolResult && m.IsError {
+			failed[m.ToolCallID] = true
+		}
+	}
+	if earlier != nil {
+		read, modified = slices.Clone(earlier.ReadFiles), slices.Clone(earlier.ModifiedFiles)
+	}
+	for i := range msgs {
+		for _, c := range msgs[i].ToolCalls() {
+			if failed[c.ID] {
+				continue
+			}
+			if reads(c.Name) {
+				read = append(read, paths(c.Arguments)...)
+			} else {
+				modified = append(modified, paths(c.Arguments)...)
+			}
+		}
+	}
+	tidy := func(files []string) []string {
+		slices.Sort(files)
+		files = slices.Compact(files)
+		return files[max(0, len(files)-maxFiles):]
+	}
+	modified = tidy(modified)
+	read = slices.DeleteFunc(tidy(read), func(f string) bool { _, found := slices.BinarySearch(modified, f); return found })
+	return read, modified
+}
+
+// paths are the files that arguments name, in members that are called so.
+func paths(args json.RawMessage) (out []string) {
+	if !bytes.Contains(args, []byte(`"`)) {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(args, &members) != nil {
+		return nil
+	}
+	add := func(s string) {
+		if s != "" && len(s) <= 1024 && !strings.ContainsAny(s, "\n\r<>") {
+			out = append(out, s)
+		}
+	}
+	for _, key := range []string{"path", "file_path", "file", "filename", "source", "destination", "notebook_path"} {
+		var s string
+		if json.Unmarshal(members[key], &s) == nil {
+			add(s)
+		}
+	}
+	for _, key := range []string{"paths", "files", "file_paths"} {
+		var list []string
+		if json.Unmarshal(members[key], &list) == nil {
+			for _, s := range list {
+				add(s)
+			}
+		}
+	}
+	return out
+}
+
+// Excerpts makes a summary of what was said without asking a model: it is worse, and
+// always there. It has at most so many bytes, about.
+func Excerpts(msgs []message.Message, earlier string, limit int) string {
+	each := max(limit/24, 80)
+	var b strings.Builder
+	b.WriteString("(No model could be asked for a summary; these are excerpts.)\n")
+	if earlier != "" {
+		b.WriteString("\n## Earlier summary\n" + middleOut(earlier, limit/3) + "\n")
+	}
+	var asked []string
+	answer := ""
+	for i := range msgs {
+		m := &msgs[i]
+		text := strings.TrimSpace(m.Text())
+		switch {
+		case text == "" || m.Custom():
+		case m.Role == message.RoleUser:
+			asked = append(asked, "- "+middleOut(text, each))
+		case m.Role == message.RoleAssistant:
+			answer = text
+		}
+	}
+	if n := len(asked); n > 12 {
+		asked = append(append(asked[:2:2], fmt.Sprintf("- (%d more messages)", n-12)), asked[n-10:]...)
+	}
+	if len(asked) > 0 {
+		b.WriteString("\n## User Messages\n" + strings.Join(asked, "\n") + "\n")
+	}
+	if answer != "" {
+		b.WriteString("\n## Current Work\nThe last that was said: " + middleOut(answer, each*4) + "\n")
+	}
+	return middleOut(b.String(), limit)
+}
