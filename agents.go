@@ -150,7 +150,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 		Plans:   slices.Contains(p.Tools.Builtin, engine.ProposePlan) && !denied(p, engine.ProposePlan),
 		Caps:    engine.Caps{MaxCost: p.MaxCostUSD, MaxTokens: int64(p.MaxTokensPerRun)},
 		Rules:   rules(p), Redact: a.redactor(p), FailOnRestart: !p.ResumeOnRestart, IgnoreIdempotencyKeys: !p.IdempotencyKeys,
-		CacheTools: cached, DropReasoning: p.DropReasoningAfter.Std(),
+		CacheTools: cached, DropReasoning: p.DropReasoningAfter.Std(), Compaction: a.compaction(p),
 		ModelIdle:   time.Duration(p.ModelIdleTimeoutSeconds) * time.Second,
 		ModelTotal:  time.Duration(p.ModelTotalTimeoutSeconds) * time.Second,
 		Routing:     p.RoutingStrategy,
@@ -234,22 +234,55 @@ func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 	}
 	var out []engine.Model
 	for i := range usable {
-		m := &usable[i]
-		pr, err := a.provider(p, m)
+		m, err := a.model(p, &usable[i])
 		if err != nil {
 			return nil, err
 		}
-		pr = a.guardProvider(p, m, pr)
-		info := a.catalogue.Lookup(m.Provider, m.Model)
-		maxTokens, thinking := modelDefaults(&info)
-		price := typicalPrice(&info)
-		if m.Provider == "script" && !info.Priced() {
-			info.Source = "a script costs nothing"
-		}
-		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, Pool: profile.Pool("model", m.Pool), MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
-			Window: window(&info), NoImages: info.Priced() && !info.Images})
+		out = append(out, m)
 	}
 	return out, nil
+}
+
+// model makes the provider of one of a profile's models.
+func (a *agents) model(p *profile.Profile, m *profile.Model) (engine.Model, error) {
+	pr, err := a.provider(p, m)
+	if err != nil {
+		return engine.Model{}, err
+	}
+	pr = a.guardProvider(p, m, pr)
+	info := a.catalogue.Lookup(m.Provider, m.Model)
+	maxTokens, thinking := modelDefaults(&info)
+	price := typicalPrice(&info)
+	if m.Provider == "script" && !info.Priced() {
+		info.Source = "a script costs nothing"
+	}
+	return engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, Pool: profile.Pool("model", m.Pool), MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
+		Window: least(window(&info), p.MaxContextTokens), NoImages: info.Priced() && !info.Images}, nil
+}
+
+// least is the lower of two limits, of which 0 is none.
+func least(a, b int) int {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// compaction says how conversations of a profile are summarised. A model that can not be
+// asked is none: the run's own will do.
+func (a *agents) compaction(p *profile.Profile) engine.Compaction {
+	c := &p.Compaction
+	out := engine.Compaction{Off: !c.Enabled, Reserve: c.ReserveTokens, Keep: c.KeepRecentTokens, Summary: c.MaxSummaryTokens}
+	if c.Model == nil || !c.Model.Usable(a.env) {
+		return out
+	}
+	m, err := a.model(p, c.Model)
+	if err != nil {
+		a.log.Warn("the model for summaries can not be used; the run's own is", "profile", p.ProfileName, "error", err)
+		return out
+	}
+	out.Model = &m
+	return out
 }
 
 // typicalPrice is what choices between models compare: agents read far more than

@@ -334,7 +334,7 @@ func TestWhatOthersHaveDoesNotExist(t *testing.T) {
 	ids["schedules"] = member(t, text, "schedule_id")
 	_, text = h.do("acme", "GET", "/runs/"+run, "", "")
 	before := text
-	bodies := map[string]string{"steer": `{"input":"x"}`, "follow_up": `{"input":"x"}`, "input": `{"answer":"x"}`, "interrupts": `{"answer":"x"}`, "apply": `{}`, "discard": `{}`, "trigger": `{}`, "schedules": `{"paused":true}`}
+	bodies := map[string]string{"steer": `{"input":"x"}`, "follow_up": `{"input":"x"}`, "input": `{"answer":"x"}`, "interrupts": `{"answer":"x"}`, "apply": `{}`, "discard": `{}`, "trigger": `{}`, "compact": `{}`, "schedules": `{"paused":true}`}
 
 	raw, err := os.ReadFile("internal/server/openapi.json")
 	if err != nil {

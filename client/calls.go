@@ -24,8 +24,8 @@ func (c *Client) Start(ctx context.Context, req StartRequest) (*Run, error) {
 }
 
 // create sends what makes something, with its idempotency key.
-func (c *Client) create(ctx context.Context, into any, key string, body any, path string) error {
-	hr, err := c.request(ctx, http.MethodPost, body, nil, path)
+func (c *Client) create(ctx context.Context, into any, key string, body any, path ...string) error {
+	hr, err := c.request(ctx, http.MethodPost, body, nil, path...)
 	if err != nil {
 		return err
 	}

@@ -57,6 +57,7 @@ type place interface {
 	rulings
 	proposals
 	artifacts
+	compactor
 	purses
 	timetable
 	Close() error

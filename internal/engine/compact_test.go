@@ -318,6 +318,40 @@ func TestACompactionTriesAgainAndElsewhere(t *testing.T) {
 	}
 }
 
+// A provider that cuts the reply to nothing in place of refusing the request.
+func TestASilentOverflowIsCompacted(t *testing.T) {
+	w := &windowed{}
+	var h *harness
+	silent := 0
+	w.answer = func(_ int, req *model.Request) (*message.Message, error) {
+		if model.PromptTokens(req) > 5500 && !summarises(req) {
+			silent++
+			return &message.Message{Role: message.RoleAssistant, StopReason: message.StopLength, Usage: &message.Usage{}}, nil
+		}
+		return say("fine")
+	}
+	h = newHarness(t, func(ctx context.Context, step int, req *model.Request) (*message.Message, error) {
+		m, err := w.generate(ctx, step, req)
+		if m != nil && m.StopReason == message.StopLength {
+			m.Usage = &message.Usage{Input: 6000}
+		}
+		return m, err
+	})
+	h.windowed(w, true)
+	h.agents["test"].Models[0].Window = 6000
+	h.agents["test"].Compaction.Reserve = 1
+	id, want := h.talk(30)
+	seen := conversationText(w.last())
+	for _, d := range want {
+		if !strings.Contains(seen, d) {
+			t.Errorf("%s is lost", d)
+		}
+	}
+	if made := h.compactions(id); silent == 0 || len(made) == 0 || made[0].Reason != "overflow" {
+		t.Errorf("%d silent, %+v", silent, made)
+	}
+}
+
 func TestCompactByHand(t *testing.T) {
 	w := &windowed{}
 	h := newHarness(t, w.generate)

@@ -179,6 +179,10 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 		}
 		return in
 	}
+	if silentOverflow(msg, g.m.Window) {
+		return run.ModelFailed{At: d.at(), Class: run.FailOverflow, Reason: string(model.ClassOverflow), Usage: msg.Usage,
+			Error: fmt.Sprintf("%s: the conversation fills the context window of %d tokens, and there was no room for a reply", g.m.Name, g.m.Window)}
+	}
 	if msg.Timestamp == 0 {
 		msg.Timestamp = d.e.now()
 	}
@@ -243,6 +247,13 @@ func (g *generation) publish(ev model.StreamEvent) {
 		return
 	}
 	d.stream.publishLive(out)
+}
+
+// silentOverflow is whether a provider cut a reply to nothing because the request fills
+// the window: some say so in no other way.
+func silentOverflow(m *message.Message, window int) bool {
+	return window > 0 && m.StopReason == message.StopLength && m.Text() == "" && len(m.ToolCalls()) == 0 &&
+		m.Usage != nil && m.Usage.Output == 0 && m.Usage.Prompt() >= int64(window)*99/100
 }
 
 // failure turns what stopped a model call into what the machine reads.

@@ -17,6 +17,7 @@ type Profile struct {
 	Budgets
 	Execution
 	Turns
+	Context
 	Memory
 	Observability
 	Reliability

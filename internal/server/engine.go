@@ -81,6 +81,8 @@ type Sessions interface {
 	Session(ctx context.Context, ref engine.Ref) (*engine.SessionView, error)
 	Sessions(ctx context.Context, tenant string, f engine.SessionFilter) ([]*engine.SessionView, string, error)
 	DeleteSession(ctx context.Context, ref engine.Ref) error
+	// Compact starts the run that compacts a session.
+	Compact(ctx context.Context, req engine.StartRequest) (*engine.Run, error)
 	// Entries gives the path from the root to the leaf, above after.
 	Entries(ctx context.Context, ref engine.Ref, after string, limit int) ([]*engine.EntryView, error)
 }

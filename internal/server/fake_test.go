@@ -412,6 +412,17 @@ func (e *fake) Sessions(_ context.Context, _ string, f engine.SessionFilter) ([]
 	return out, "", nil
 }
 
+func (e *fake) Compact(ctx context.Context, req engine.StartRequest) (*engine.Run, error) {
+	if _, err := e.Session(ctx, engine.Ref{Tenant: req.Tenant, ID: req.SessionID}); err != nil {
+		return nil, err
+	}
+	if len(req.Compact.Instructions) > 4096 {
+		return nil, fault.New(fault.TooLarge, "instructions")
+	}
+	req.Input = []message.Block{message.Text("compacted: " + req.Compact.Instructions)}
+	return e.Start(ctx, req)
+}
+
 func (e *fake) DeleteSession(_ context.Context, ref engine.Ref) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

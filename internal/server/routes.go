@@ -48,6 +48,7 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/sessions/{id}", serve: s.getSession},
 		{method: "DELETE", path: "/sessions/{id}", serve: s.deleteSession},
 		{method: "GET", path: "/sessions/{id}/entries", serve: s.listEntries},
+		{method: "POST", path: "/sessions/{id}/compact", serve: s.compactSession},
 		{method: "GET", path: "/sessions/{id}/artifacts", serve: s.listArtifacts},
 		{method: "GET", path: "/sessions/{id}/rules", serve: s.listRules},
 		{method: "DELETE", path: "/sessions/{id}/rules", serve: s.revokeRules},

@@ -130,6 +130,7 @@ const leastShort = 256
 // Shorten leaves the beginning and the end of each text and of each call's arguments
 // that is longer than so many bytes. It always gives the same for the same.
 func Shorten(m message.Message, bytes int) message.Message {
+	bytes = max(bytes, leastShort)
 	out := make([]message.Block, 0, len(m.Content))
 	for _, b := range m.Content {
 		switch {

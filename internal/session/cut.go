@@ -37,7 +37,7 @@ func FindCut(msgs []message.Message, keep, room int, ok func(i int) bool) Cut {
 		c.From = 1
 	}
 	valid := func(i int) bool { return i < len(msgs) && msgs[i].Role != message.RoleToolResult && ok(i) }
-	last := unseen(msgs)
+	last := max(unseen(msgs), c.From)
 	for last > c.From && last < len(msgs) && !valid(last) {
 		last--
 	}

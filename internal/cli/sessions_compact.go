@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"agentd"
+	"agentd/client"
+	"agentd/event"
+)
+
+// compactor makes conversations shorter.
+type compactor interface {
+	Compact(ctx context.Context, sessionID string, req client.CompactRequest) (*client.Run, error)
+}
+
+// Compact implements compactor.
+func (l *local) Compact(ctx context.Context, sessionID string, req client.CompactRequest) (*client.Run, error) {
+	return runOf(l.rt.Compact(ctx, agentd.StartRequest{SessionID: sessionID, Profile: req.Profile,
+		Compact: &agentd.CompactRequest{Instructions: req.Instructions}}))
+}
+
+func (a *app) sessionsCompact() *cobra.Command {
+	var req client.CompactRequest
+	cmd := &cobra.Command{Use: "compact SESSION", Short: "Replace the older part of a conversation by a summary of it", Args: exactly(1, "the id of a session"),
+		Long: `Replace what the model sees of the older part of a conversation by a summary, which
+a model writes. What was said last stays as it is. Nothing is deleted: the whole
+history is still there, and "agentd sessions show" shows it.
+
+Long conversations are compacted by themselves (compaction in the profile).`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return a.change(ctx, tend, func(p place) error {
+				_, err := p.Session(ctx, args[0])
+				return err
+			}, func(p place) error { return a.compact(ctx, p, args[0], req) })
+		}}
+	cmd.Flags().StringVar(&req.Instructions, "instructions", "", "what the summary should dwell on")
+	cmd.Flags().StringVarP(&req.Profile, "profile", "p", "", "whose models write it (default: that of the session's last run)")
+	_ = cmd.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	return cmd
+}
+
+// compact waits until the run has ended, and tells what came of it.
+func (a *app) compact(ctx context.Context, p place, id string, req client.CompactRequest) error {
+	r, err := p.Compact(ctx, id, req)
+	if err != nil {
+		return err
+	}
+	var made *event.Compaction
+	for ev, err := range p.Watch(ctx, r.ID, 0) {
+		if err != nil {
+			return err
+		}
+		if c, ok := ev.Data.(*event.Compaction); ok {
+			made = c
+		}
+		end, ok := ev.Data.(*event.Ended)
+		switch {
+		case !ok:
+		case end.Error != nil:
+			return fmt.Errorf("the session is as it was: %s", end.Error.Message)
+		case ev.Type == event.RunCancelled:
+			return errors.New("the compaction was cancelled; the session is as it was")
+		}
+	}
+	if a.asJSON() {
+		return a.value(made)
+	}
+	if made == nil {
+		_, err := fmt.Fprintln(a.Out, "there is nothing to compact: what was said last stays as it is")
+		return err
+	}
+	return facts(a.Out, "session", id, "compaction", made.EntryID, "tokens", fmt.Sprintf("about %d before, %d now", made.TokensBefore, made.TokensAfter),
+		"messages", fmt.Sprintf("%d summarised, %d kept", made.Summarised, made.Kept), "summary by", made.Model)
+}
