@@ -66,6 +66,9 @@ func (e *Engine) Compact(ctx context.Context, req StartRequest) (*Run, error) {
 	if req.WhenBusy == "" {
 		req.WhenBusy = Enqueue
 	}
+	if _, err := e.store.Session(ctx, req.Tenant, req.SessionID); err != nil {
+		return nil, notFound("session", req.SessionID, err)
+	}
 	if req.Profile == "" {
 		runs, _, err := e.store.Runs(ctx, req.Tenant, store.RunFilter{SessionID: req.SessionID, Limit: 1})
 		if err != nil {
