@@ -248,6 +248,8 @@ func (p *printer) event(ev event.Event) {
 			then = "going on with " + d.Model
 		}
 		p.line(p.dim("… " + shorten(d.Message, 300) + "; " + then))
+	case *event.Compaction:
+		p.line(p.dim("… " + compacted(d)))
 	case *event.Ended:
 		p.ended(ev.Type, d)
 	}

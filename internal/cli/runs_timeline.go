@@ -184,6 +184,8 @@ func (b *timelineBuilder) add(ev *event.Event, at int64) {
 		}
 	case *event.Budget:
 		b.note(ev, at, warned(d))
+	case *event.Compaction:
+		b.note(ev, at, compacted(d))
 	default:
 		switch ev.Type {
 		case event.SessionCompacted, event.ModeChanged, event.CacheBroken, event.EntryQuarantined, event.EventsLost:

@@ -93,6 +93,10 @@ func (a *app) showEntry(e *client.Entry) error {
 	if e.LeftOut != "" {
 		defer fmt.Fprintln(a.Out, indent("! models are not shown "+printable(shorten(e.LeftOut, 300))))
 	}
+	if text := summarised(e); text != "" {
+		_, err := fmt.Fprintf(a.Out, "\n%s\n%s\n", shorten(e.Kind, 60), indent(printable(text)))
+		return err
+	}
 	if m == nil {
 		_, err := fmt.Fprintf(a.Out, "\n%s\n%s\n", shorten(e.Kind, 60), indent(shorten(string(e.Data), 300)))
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -76,4 +77,47 @@ func (a *app) compact(ctx context.Context, p place, id string, req client.Compac
 	}
 	return facts(a.Out, "session", id, "compaction", made.EntryID, "tokens", fmt.Sprintf("about %d before, %d now", made.TokensBefore, made.TokensAfter),
 		"messages", fmt.Sprintf("%d summarised, %d kept", made.Summarised, made.Kept), "summary by", made.Model)
+}
+
+// compacted says what a compaction did, on one line.
+func compacted(c *event.Compaction) string {
+	why := map[string]string{"threshold": "the context window is nearly full", "overflow": "it was too large for the model", "manual": "by hand"}[c.Reason]
+	s := fmt.Sprintf("compacted (%s): about %d tokens before, %d now, %s summarised, %d kept", why, c.TokensBefore, c.TokensAfter, count(c.Summarised, "message"), c.Kept)
+	if c.Shortened > 0 {
+		s += fmt.Sprintf(", %d shortened", c.Shortened)
+	}
+	if c.Model == "" && c.Summarised > 0 {
+		s += "; no model wrote a summary, so there are excerpts"
+	}
+	return s
+}
+
+// summarised is what a compaction entry says, or "".
+func summarised(e *client.Entry) string {
+	if e.Kind != "compaction" {
+		return ""
+	}
+	var c struct {
+		Summary       string   `json:"summary"`
+		ReadFiles     []string `json:"read_files"`
+		ModifiedFiles []string `json:"modified_files"`
+		TokensBefore  int      `json:"tokens_before"`
+		TokensAfter   int      `json:"tokens_after"`
+		Model         string   `json:"model"`
+	}
+	if json.Unmarshal(e.Data, &c) != nil {
+		return ""
+	}
+	text := fmt.Sprintf("(what is above is a summary for the model from here on; about %d tokens before, %d after", c.TokensBefore, c.TokensAfter)
+	if c.Model != "" {
+		text += "; by " + c.Model
+	}
+	text += ")"
+	if c.Summary != "" {
+		text += "\n" + c.Summary
+	}
+	if n := len(c.ReadFiles) + len(c.ModifiedFiles); n > 0 {
+		text += fmt.Sprintf("\n(files: %d read, %d changed)", len(c.ReadFiles), len(c.ModifiedFiles))
+	}
+	return text
 }

@@ -210,7 +210,12 @@ func (d *driver) findCut(s *sizes, reason string) session.Cut {
 		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.summary, window/8), window/16, 1)
 		keep = min(keep, room)
 	}
-	return session.FindCut(d.conv.messages, keep, room, func(i int) bool { return d.conv.origins[i].entry != "" })
+	stored := func(i int) bool { return d.conv.origins[i].entry != "" }
+	cut := session.FindCut(d.conv.messages, keep, room, stored)
+	if reason == run.CompactManual && !cut.Any() {
+		cut = session.FindCut(d.conv.messages, 0, room, stored) // who asks for it wants all that can be
+	}
+	return cut
 }
 
 // compact starts a compaction, or says at once that there will be none.
