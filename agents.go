@@ -157,8 +157,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 		Rates:       rates(p),
 		ToolTimeout: time.Duration(p.ToolTimeoutSeconds) * time.Second,
 		Options: prompt.Options{MaxTokens: p.MaxOutputTokens, Temperature: p.Temperature, TopP: p.TopP,
-			Thinking: model.ThinkingLevel(p.Thinking), SingleToolCall: !p.ParallelToolCalls, JSON: p.OutputStyle == "json"},
-		Interactive: p.PromptTemplates.InteractivePreamble, Autonomous: p.PromptTemplates.AutonomousPreamble}
+			Thinking: model.ThinkingLevel(p.Thinking), SingleToolCall: !p.ParallelToolCalls, JSON: p.OutputStyle == "json"}}
 	if len(unreachable) > 0 {
 		ag.Unreachable, ag.Reach = unreachable, func(ctx context.Context) { a.reach(ctx, unreachable) }
 	}
@@ -167,9 +166,8 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	if !denied(p, engine.CreateSubagent) {
 		ag.Subagents = p.Subagents
 	}
-	ag.System = system(p, tools.Len() > 0)
-	if ag.AskUser {
-		ag.Interactive = strings.TrimSpace(ag.Interactive + "\n\n" + p.PromptTemplates.CheckpointPreamble)
+	if err := a.prompts(p, ag); err != nil {
+		return nil, err
 	}
 	for _, ex := range p.FewShotExamples {
 		ag.Examples = append(ag.Examples, message.User(ex.User),
@@ -412,34 +410,6 @@ func rules(p *profile.Profile) policy.Rules {
 		r.Classes = append(r.Classes, "delete", "shell", "dangerous")
 	}
 	return r
-}
-
-// neutral is the system prompt of a profile that has none.
-const neutral = "You are a helpful assistant. Do what is asked, and say plainly what you could not find out."
-
-// system is the static system prompt.
-func system(p *profile.Profile, tools bool) []model.SystemPart {
-	text := strings.TrimSpace(p.SystemPrompt)
-	if text == "" {
-		text = neutral
-	}
-	add := func(s string) {
-		if s = strings.TrimSpace(s); s != "" {
-			text += "\n\n" + s
-		}
-	}
-	if tools {
-		add(p.PromptTemplates.ToolUsePreamble)
-	}
-	switch p.OutputStyle {
-	case "concise":
-		add("Answer briefly: no preamble, no summary of what was asked.")
-	case "verbose":
-		add("Answer in full: explain how you got there.")
-	case "json":
-		add("Answer with one JSON value and nothing else.")
-	}
-	return []model.SystemPart{{Text: text, Cache: true}}
 }
 
 var _ engine.Agents = (*agents)(nil)

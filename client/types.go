@@ -110,6 +110,9 @@ type Entry struct {
 	CreatedAt string           `json:"created_at"`
 	Message   *message.Message `json:"message,omitempty"`
 	Data      json.RawMessage  `json:"data,omitempty"`
+	// Context is what was put beside the words of the message; models read it ahead of
+	// them.
+	Context []message.Block `json:"context,omitempty"`
 	// LeftOut says why models are not shown the entry, or a part of it.
 	LeftOut string `json:"left_out,omitempty"`
 }

@@ -58,7 +58,12 @@ type StartRequest struct {
 	// hash that they always had.)
 	Page       json.RawMessage   `json:",omitempty"`
 	References []json.RawMessage `json:",omitempty"`
-	Metadata   json.RawMessage
+	// ContextBlocks are what else the model is to know with the input: a file tree, the
+	// environment. Each is shown again only when it differs from what the session was
+	// told last of its kind; one without a text says that what was told no longer
+	// holds.
+	ContextBlocks []ContextBlock `json:",omitempty"`
+	Metadata      json.RawMessage
 	// Overrides narrow the profile for this run.
 	Overrides Overrides
 	// User is the end user that the client names, for limits and sums; at most 256
@@ -214,6 +219,9 @@ type EntryView struct {
 	CreatedAt string           `json:"created_at"`
 	Message   *message.Message `json:"message,omitempty"`
 	Data      json.RawMessage  `json:"data,omitempty"`
+	// Context is what was put beside the words of the message; models read it ahead of
+	// them.
+	Context []message.Block `json:"context,omitempty"`
 	// LeftOut says why models are not shown the entry, or a part of it.
 	LeftOut string `json:"left_out,omitempty"`
 }

@@ -25,8 +25,9 @@ func (d *driver) ask(index int, reason string) (*asked, prompt.Options) {
 	given := options
 	m.defaults(&options)
 	msgs, less := d.shown()
+	system, sections := d.system()
 	ask := &asked{d: d, m: m, less: less, origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
-		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
+		Model: m.ID, System: system, Sections: sections, Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
 		Session: d.row.SessionID, Scratch: d.scratch(index),
 	}}
 	if reason != "" {

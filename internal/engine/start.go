@@ -412,22 +412,6 @@ func (d *driver) prefixed(msgs []message.Message) []message.Message {
 	return append(d.agent.Examples[:len(d.agent.Examples):len(d.agent.Examples)], msgs...)
 }
 
-// system is the agent's system prompt with what the mode and the request append.
-func (d *driver) system() []model.SystemPart {
-	parts := d.agent.System
-	preamble := d.agent.Interactive
-	if d.row.Mode == Autonomous {
-		preamble = d.agent.Autonomous
-	}
-	if preamble != "" {
-		parts = append(parts[:len(parts):len(parts)], model.SystemPart{Text: preamble, Cache: true})
-	}
-	if s := d.spec.Overrides.System; s != "" {
-		parts = append(parts[:len(parts):len(parts)], model.SystemPart{Text: s, Cache: true})
-	}
-	return parts
-}
-
 // titleLength is how much of the first message names a session.
 const titleLength = 80
 
