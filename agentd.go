@@ -193,7 +193,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	rt.engine, err = engine.New(engine.Config{Cluster: cluster, Store: st, Agents: rt.agents, Log: cfg.Log, Observer: obs.observer(), Traceparent: obs.traceparent(), TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
-		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
+		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxContextBytes: int(conf.Settings.Limits.MaxContextBytes), ContextTimeout: conf.Settings.Limits.ContextTimeout.Std(), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
 		Artifacts:     artifactLimits(&conf.Settings.Artifacts),
 		Images:        session.ImageLimits{Count: conf.Settings.Images.MaxCount, Bytes: conf.Settings.Images.MaxBytes},
 		Budgets:       budgets(&conf.Settings.Budgets),

@@ -47,6 +47,9 @@ type agents struct {
 	servers   *mcp.Manager
 
 	guards guard.Guards
+	// project are the instructions in the working folder and above it; dir is that folder.
+	project *projectFiles
+	dir     string
 
 	mu        sync.Mutex
 	providers map[string]model.Provider // by profile and position
@@ -76,7 +79,7 @@ func newAgents(cfg *Config, conf *profile.Config) (*agents, error) {
 		env = os.LookupEnv
 	}
 	return &agents{conf: conf, env: env, log: cfg.Log, catalogue: catalogue(conf), workspace: ws, extra: cfg.Tools,
-		servers: servers, providers: map[string]model.Provider{}}, nil
+		servers: servers, providers: map[string]model.Provider{}, dir: dir, project: &projectFiles{dir: dir, max: limits.MaxAgentsFilesBytes}}, nil
 }
 
 func (a *agents) close() error { return errors.Join(a.servers.Close(), a.workspace.Close()) }
@@ -245,7 +248,7 @@ func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 			info.Source = "a script costs nothing"
 		}
 		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, Pool: profile.Pool("model", m.Pool), MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
-			Window: window(&info), NoImages: info.Priced() && !info.Images})
+			Window: narrower(window(&info), p.MaxContextTokens), NoImages: info.Priced() && !info.Images})
 	}
 	return out, nil
 }

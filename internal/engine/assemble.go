@@ -26,8 +26,9 @@ type ContextRequest struct {
 	Profile         string
 	// RunMode is Interactive or Autonomous.
 	RunMode string
-	// Words are what the person says, "" if nobody says anything.
+	// Words are what the person says, "" if nobody says anything. Now is when.
 	Words string
+	Now   time.Time
 }
 
 // ContextBlock is a block of context that a request brings.
@@ -95,7 +96,7 @@ func (d *driver) gather() {
 	if len(d.agent.Context) == 0 || len(d.spec.Prompt) == 0 {
 		return
 	}
-	of := &ContextRequest{Run: d.ref, SessionID: d.row.SessionID, User: d.row.User, Profile: d.row.Profile, RunMode: d.row.Mode}
+	of := &ContextRequest{Run: d.ref, SessionID: d.row.SessionID, User: d.row.User, Profile: d.row.Profile, RunMode: d.row.Mode, Now: d.e.cfg.Now()}
 	if m := d.conv.inputs[d.spec.Prompt[0]]; m != nil {
 		of.Words = m.Text()
 	}

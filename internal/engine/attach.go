@@ -127,6 +127,16 @@ func (req *StartRequest) blocks() []message.Block {
 	return append(out, req.Input...)
 }
 
+// checkWords refuses input that claims to be context: that has a member of its own.
+func checkWords(input []message.Block) error {
+	for i := range input {
+		if input[i].Context != "" {
+			return &fault.Error{Kind: fault.Invalid, Field: fmt.Sprintf("input[%d].context", i), Err: errors.New("input is what the person says"), Hint: "Give what goes with it as context_blocks."}
+		}
+	}
+	return nil
+}
+
 // maxContextBlocks is how many kinds of context a request may bring.
 const maxContextBlocks = 64
 

@@ -167,6 +167,9 @@ func (req *StartRequest) validate() error {
 			return bad(fmt.Sprintf("input[%d]", i), "%w", err)
 		}
 	}
+	if err := checkWords(req.Input); err != nil {
+		return err
+	}
 	if err := checkUser(req.User); err != nil {
 		return err
 	}
@@ -253,11 +256,17 @@ func (e *Engine) history(tx *store.Tx, ses *store.Session, msgs []message.Messag
 
 // Steer gives a running run a message, which the model gets after the tools under way.
 func (e *Engine) Steer(ctx context.Context, ref Ref, blocks []message.Block) error {
+	if err := checkWords(blocks); err != nil {
+		return err
+	}
 	return e.enqueue(ctx, ref, "steer", blocks)
 }
 
 // FollowUp gives a run a message for when it would otherwise end.
 func (e *Engine) FollowUp(ctx context.Context, ref Ref, blocks []message.Block) error {
+	if err := checkWords(blocks); err != nil {
+		return err
+	}
 	return e.enqueue(ctx, ref, "follow_up", blocks)
 }
 

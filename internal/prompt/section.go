@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -49,6 +50,8 @@ type Section struct {
 	// File and Line say where it is from, for problems; File may be empty.
 	File string
 	Line int
+	// TextLine is where Text begins in the file; 0: as Line.
+	TextLine int
 }
 
 // When are conditions, which must all hold. The zero value always holds.
@@ -135,43 +138,43 @@ func NewSet(sections ...Section) (*Set, error) {
 	for i := range sections {
 		s := &sections[i]
 		bad := func(line int, format string, args ...any) {
-			problems = append(problems, Problem{File: s.File, Line: max(1, s.Line+line), Section: s.Name, What: fmt.Sprintf(format, args...)})
+			problems = append(problems, Problem{File: s.File, Line: max(1, line), Section: s.Name, What: fmt.Sprintf(format, args...)})
 		}
 		if s.Name == "" {
-			bad(0, "it has no name")
+			bad(s.Line, "it has no name")
 		} else if first := seen[s.Name]; first != nil {
-			bad(0, "another section has this name: %s", first.place())
+			bad(s.Line, "another section has this name: %s", first.place())
 		} else {
 			seen[s.Name] = s
 		}
 		switch {
 		case s.Tier.rank() < 0:
-			bad(0, "%q is no tier: use static, org or turn", s.Tier)
+			bad(s.Line, "%q is no tier: use static, org or turn", s.Tier)
 		case highest != nil && s.Tier.rank() < highest.Tier.rank():
-			bad(0, "a section of tier %s comes after one of tier %s (%s), whose changes would break its cache: static comes first, then org, then turn", s.Tier, highest.Tier, highest.place())
+			bad(s.Line, "a section of tier %s comes after one of tier %s (%s), whose changes would break its cache: static comes first, then org, then turn", s.Tier, highest.Tier, highest.place())
 		default:
 			highest = s
 		}
 		for _, m := range s.RunModes {
 			if m != "interactive" && m != "autonomous" {
-				bad(0, "%q is no run mode: use interactive or autonomous", m)
+				bad(s.Line, "%q is no run mode: use interactive or autonomous", m)
 			}
 		}
 		for _, p := range slices.Concat(s.When.Tools, s.When.WithoutTools) {
 			if _, err := path.Match(p, ""); err != nil || p == "" {
-				bad(0, "%q is no pattern of a tool's name", p)
+				bad(s.Line, "%q is no pattern of a tool's name", p)
 			}
 		}
 		if s.When.Version != "" {
 			if _, err := constraints(s.When.Version); err != nil {
-				bad(0, "when.version: %s", err)
+				bad(s.Line, "when.version: %s", err)
 			}
 		}
 		if s.Fill && s.Render == nil {
 			for _, p := range placeholders(s.Text) {
 				switch why := p.problem(s.Tier); {
 				case why != "":
-					bad(p.line, "{{%s}} %s", p.name, why)
+					bad(cmp.Or(s.TextLine, s.Line, 1)+p.line, "{{%s}} %s", p.name, why)
 				}
 			}
 		}
@@ -226,7 +229,7 @@ func (s *Set) Blocks(f *Facts) (blocks []Block) {
 	}
 	for i := range s.sections {
 		if sec := &s.sections[i]; sec.Tier == Turn {
-			blocks = append(blocks, Block{Kind: SectionKind + sec.Name, Text: sec.text(f)})
+			blocks = append(blocks, Block{Kind: SectionKind + strings.TrimPrefix(sec.Name, SectionKind), Text: sec.text(f)})
 		}
 	}
 	return blocks
