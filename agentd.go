@@ -125,6 +125,8 @@ type (
 	SessionFilter = engine.SessionFilter
 	// Entry is one entry of a session.
 	Entry = engine.EntryView
+	// ContextBlock is a piece of context that goes with what a person says.
+	ContextBlock = engine.ContextBlock
 	// ClientTool is a tool that the caller of a run performs.
 	ClientTool = engine.ClientTool
 )
