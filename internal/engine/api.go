@@ -143,6 +143,9 @@ type Run struct {
 	StartedAt      string           `json:"started_at,omitempty"`
 	EndedAt        string           `json:"ended_at,omitempty"`
 	LastSeq        int64            `json:"last_seq"`
+	// JSON is whether the answer is one JSON value, which is known only when its turn ends: one
+	// that is none is asked for once more. Of a run that was just started.
+	JSON bool `json:"-"`
 	// Rates is how far the user's limits are used up, of a run that was just started.
 	Rates *rate.Status `json:"-"`
 }

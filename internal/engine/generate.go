@@ -65,7 +65,7 @@ func (d *driver) callModel(eff run.CallModel) func() {
 		}
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
-			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched}
+			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched, form: formOf(&ask.parts.Options)}
 			a.seen = func(in run.Input) {
 				if c, ok := in.(cured); ok {
 					in = c.Input
@@ -122,6 +122,8 @@ type generation struct {
 	total   time.Duration
 	partial *message.Message
 	watched *watchedCall
+	// form is what the answer must be; nil: anything.
+	form *answerForm
 	// began: something came, so that the call has to be paid.
 	began atomic.Bool
 }
@@ -180,7 +182,8 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 	if msg.Timestamp == 0 {
 		msg.Timestamp = d.e.now()
 	}
-	return run.ModelDone{At: d.at(), Message: message.Clean(msg)}
+	msg = message.Clean(msg)
+	return run.ModelDone{At: d.at(), Message: msg, Unfit: g.form.unfit(d.e.validator, msg)}
 }
 
 func (g *generation) generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (msg *message.Message, err error) {

@@ -37,7 +37,7 @@ type spec struct {
 // Start accepts a run. It is durable when Start returns, and is driven at once if
 // its session is free. A repetition under the same idempotency key returns the
 // first run.
-func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
+func (e *Engine) Start(ctx context.Context, req StartRequest) (accepted *Run, err error) {
 	if e.ctx.Err() != nil {
 		return nil, fault.New(fault.Unavailable, "the engine is closing")
 	}
@@ -52,6 +52,13 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	options := agent.Options
+	req.Overrides.options(&options, false)
+	defer func() {
+		if accepted != nil {
+			accepted.JSON = formOf(&options) != nil
+		}
+	}()
 	if agent.IgnoreIdempotencyKeys && !req.Scheduled {
 		req.IdempotencyKey = ""
 	}

@@ -50,7 +50,9 @@ func (d *driver) trace(in run.Input, tr *run.Transition, now int64) *store.Trace
 func appendInput(b []byte, in run.Input) ([]byte, error) {
 	switch in := in.(type) {
 	case run.ModelDone:
-		return append(strconv.AppendInt(append(b, `{"now":`...), in.Now, 10), '}'), nil
+		o := began(b, in.Now)
+		o.String("unfit", in.Unfit)
+		return o.End()
 	case run.ToolDone:
 		o := began(b, in.Now)
 		o.Key("call")
