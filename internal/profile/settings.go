@@ -54,7 +54,7 @@ type Limits struct {
 	MaxReferencesBytes int64 `json:"max_references_bytes" default:"65536" min:"64"`
 	// Bytes of all `context_blocks` of a request, what else the model is to know.
 	MaxContextBytes int64 `json:"max_context_bytes" default:"65536" min:"64"`
-	// How long a run asks for what goes with its first message (`context_sources` of its profile, memory), all together. What did not come in time is left out.
+	// How long a run asks for what goes with its first message (`context_sources` of its profile), all together. What did not come in time is left out.
 	ContextTimeout Duration `json:"context_timeout" default:"2s" min:"1ms"`
 	// Bytes of all AGENTS.md files that one prompt has; of more the rest is left out, the nearest file's last.
 	MaxAgentsFilesBytes int64 `json:"max_agents_files_bytes" default:"30720" min:"256"`
