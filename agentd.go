@@ -125,6 +125,8 @@ type (
 	SessionFilter = engine.SessionFilter
 	// Entry is one entry of a session.
 	Entry = engine.EntryView
+	// ContextBlock is a piece of context that goes with what a person says.
+	ContextBlock = engine.ContextBlock
 	// ClientTool is a tool that the caller of a run performs.
 	ClientTool = engine.ClientTool
 )
@@ -193,7 +195,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	rt.engine, err = engine.New(engine.Config{Cluster: cluster, Store: st, Agents: rt.agents, Log: cfg.Log, Observer: obs.observer(), Traceparent: obs.traceparent(), TransformContext: transform, ConvertToLLM: cfg.ConvertToLLM,
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
-		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
+		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxContextBytes: int(conf.Settings.Limits.MaxContextBytes), ContextTimeout: conf.Settings.Limits.ContextTimeout.Std(), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
 		Artifacts:     artifactLimits(&conf.Settings.Artifacts),
 		Images:        session.ImageLimits{Count: conf.Settings.Images.MaxCount, Bytes: conf.Settings.Images.MaxBytes},
 		Budgets:       budgets(&conf.Settings.Budgets),

@@ -47,6 +47,9 @@ type agents struct {
 	servers   *mcp.Manager
 
 	guards guard.Guards
+	// project are the instructions in the working folder and above it; dir is that folder.
+	project *projectFiles
+	dir     string
 
 	mu        sync.Mutex
 	providers map[string]model.Provider // by profile and position
@@ -76,7 +79,7 @@ func newAgents(cfg *Config, conf *profile.Config) (*agents, error) {
 		env = os.LookupEnv
 	}
 	return &agents{conf: conf, env: env, log: cfg.Log, catalogue: catalogue(conf), workspace: ws, extra: cfg.Tools,
-		servers: servers, providers: map[string]model.Provider{}}, nil
+		servers: servers, providers: map[string]model.Provider{}, dir: dir, project: &projectFiles{dir: dir, max: limits.MaxAgentsFilesBytes}}, nil
 }
 
 func (a *agents) close() error { return errors.Join(a.servers.Close(), a.workspace.Close()) }
@@ -157,8 +160,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 		Rates:       rates(p),
 		ToolTimeout: time.Duration(p.ToolTimeoutSeconds) * time.Second,
 		Options: prompt.Options{MaxTokens: p.MaxOutputTokens, Temperature: p.Temperature, TopP: p.TopP,
-			Thinking: model.ThinkingLevel(p.Thinking), SingleToolCall: !p.ParallelToolCalls, JSON: p.OutputStyle == "json"},
-		Interactive: p.PromptTemplates.InteractivePreamble, Autonomous: p.PromptTemplates.AutonomousPreamble}
+			Thinking: model.ThinkingLevel(p.Thinking), SingleToolCall: !p.ParallelToolCalls, JSON: p.OutputStyle == "json"}}
 	if len(unreachable) > 0 {
 		ag.Unreachable, ag.Reach = unreachable, func(ctx context.Context) { a.reach(ctx, unreachable) }
 	}
@@ -167,9 +169,8 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	if !denied(p, engine.CreateSubagent) {
 		ag.Subagents = p.Subagents
 	}
-	ag.System = system(p, tools.Len() > 0)
-	if ag.AskUser {
-		ag.Interactive = strings.TrimSpace(ag.Interactive + "\n\n" + p.PromptTemplates.CheckpointPreamble)
+	if err := a.prompts(p, ag); err != nil {
+		return nil, err
 	}
 	for _, ex := range p.FewShotExamples {
 		ag.Examples = append(ag.Examples, message.User(ex.User),
@@ -257,15 +258,7 @@ func (a *agents) model(p *profile.Profile, m *profile.Model) (engine.Model, erro
 		info.Source = "a script costs nothing"
 	}
 	return engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, Pool: profile.Pool("model", m.Pool), MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
-		Window: least(window(&info), p.MaxContextTokens), NoImages: info.Priced() && !info.Images}, nil
-}
-
-// least is the lower of two limits, of which 0 is none.
-func least(a, b int) int {
-	if a == 0 || b > 0 && b < a {
-		return b
-	}
-	return a
+		Window: narrower(window(&info), p.MaxContextTokens), NoImages: info.Priced() && !info.Images}, nil
 }
 
 // compaction says how conversations of a profile are summarised. A model that can not be
@@ -445,34 +438,6 @@ func rules(p *profile.Profile) policy.Rules {
 		r.Classes = append(r.Classes, "delete", "shell", "dangerous")
 	}
 	return r
-}
-
-// neutral is the system prompt of a profile that has none.
-const neutral = "You are a helpful assistant. Do what is asked, and say plainly what you could not find out."
-
-// system is the static system prompt.
-func system(p *profile.Profile, tools bool) []model.SystemPart {
-	text := strings.TrimSpace(p.SystemPrompt)
-	if text == "" {
-		text = neutral
-	}
-	add := func(s string) {
-		if s = strings.TrimSpace(s); s != "" {
-			text += "\n\n" + s
-		}
-	}
-	if tools {
-		add(p.PromptTemplates.ToolUsePreamble)
-	}
-	switch p.OutputStyle {
-	case "concise":
-		add("Answer briefly: no preamble, no summary of what was asked.")
-	case "verbose":
-		add("Answer in full: explain how you got there.")
-	case "json":
-		add("Answer with one JSON value and nothing else.")
-	}
-	return []model.SystemPart{{Text: text, Cache: true}}
 }
 
 var _ engine.Agents = (*agents)(nil)

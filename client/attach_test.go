@@ -27,11 +27,14 @@ func TestPageAndReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, b := range entries[0].Message.Content {
+	for _, b := range entries[0].Context {
 		got = append(got, b.Text)
 	}
-	if want := "<page>\n{\"path\":\"/orders\"}\n</page>|<references>\n{\"id\":\"7\",\"kind\":\"ticket\"}\n</references>|Have a look"; strings.Join(got, "|") != want {
-		t.Errorf("the message is %q", got)
+	if want := "<context kind=\"page\">\n{\"path\":\"/orders\"}\n</context>|<context kind=\"references\">\n{\"id\":\"7\",\"kind\":\"ticket\"}\n</context>"; strings.Join(got, "|") != want {
+		t.Errorf("with the message goes %q", got)
+	}
+	if m := entries[0].Message; len(m.Content) != 1 || m.Text() != "Have a look" {
+		t.Errorf("the message is %+v", m)
 	}
 	req.References = []json.RawMessage{json.RawMessage(`"x"`), json.RawMessage(`{"id":"7"}`)}
 	_, err = c.Start(ctx, req)

@@ -17,6 +17,18 @@ type Trace struct {
 	Input   string          `json:"input"`
 	Data    json.RawMessage `json:"data,omitempty"`
 	Effects []TraceEffect   `json:"effects,omitempty"`
+	// Prompt is what was sent ahead of the conversation in a model call, in order; of
+	// a call that had the same as the one before, and of other inputs, it is missing.
+	Prompt []TraceSection `json:"prompt,omitempty"`
+}
+
+// TraceSection is a piece of the prompt.
+type TraceSection struct {
+	Name string `json:"name"`
+	Tier string `json:"tier"` // static, org or turn
+	// Hash is of its text, Bytes its length.
+	Hash  string `json:"hash"`
+	Bytes int    `json:"bytes"`
 }
 
 // TraceEffect is what was to be done because of an input.

@@ -110,6 +110,9 @@ type Entry struct {
 	CreatedAt string           `json:"created_at"`
 	Message   *message.Message `json:"message,omitempty"`
 	Data      json.RawMessage  `json:"data,omitempty"`
+	// Context is what was put beside the words of the message; models read it ahead of
+	// them.
+	Context []message.Block `json:"context,omitempty"`
 	// LeftOut says why models are not shown the entry, or a part of it.
 	LeftOut string `json:"left_out,omitempty"`
 }
@@ -142,13 +145,23 @@ type StartRequest struct {
 	// object with kind, id and anything else. The model is shown both.
 	Page       json.RawMessage   `json:"page,omitempty"`
 	References []json.RawMessage `json:"references,omitempty"`
-	Budget     *Budget           `json:"budget,omitempty"`
+	// ContextBlocks are what else the model is to know with the input. A block is sent
+	// again only when it changed; an empty text says that it no longer holds.
+	ContextBlocks []ContextBlock `json:"context_blocks,omitempty"`
+	Budget        *Budget        `json:"budget,omitempty"`
 	// Metadata is a JSON object that comes back with the run.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	// User is who the run is for, as the caller knows them.
 	User string `json:"user,omitempty"`
 	// IdempotencyKey makes a repetition return the first run.
 	IdempotencyKey string `json:"-"`
+}
+
+// ContextBlock is a piece of context, such as a file tree.
+type ContextBlock struct {
+	// Kind is 1 to 64 small letters, digits, _, . or -; there is one block of a kind.
+	Kind string `json:"kind"`
+	Text string `json:"text"`
 }
 
 // SessionRequest creates a session; every field may be empty.

@@ -19,7 +19,7 @@ const (
 
 // Block is one piece of content. Type decides which fields mean something:
 //
-//	text      Text, Signature?
+//	text      Text, Signature?, Context?
 //	thinking  Text, Signature?, Redacted?
 //	image     Data (base64), MimeType
 //	toolCall  ID, Name, Arguments, Signature?
@@ -27,6 +27,10 @@ type Block struct {
 	Type BlockType `json:"type"`
 	// Text is the text, or the thinking, of the block.
 	Text string `json:"text,omitempty"`
+	// Context says that a text is no words of whoever speaks but was put beside them,
+	// and of what kind it is (page, date, …): models read it, people are not shown
+	// it. Empty for words.
+	Context string `json:"context,omitempty"`
 	// Signature is opaque provider state that must be sent back unchanged.
 	Signature string `json:"signature,omitempty"`
 	// Redacted marks thinking whose text the provider withheld; Signature
@@ -93,6 +97,9 @@ func UnmarshalContent(raw json.RawMessage) ([]Block, error) {
 
 // Validate reports what makes the block unusable, or nil.
 func (b *Block) Validate() error {
+	if b.Context != "" && b.Type != BlockText {
+		return fmt.Errorf("only a text can be context, not %q", b.Type)
+	}
 	switch b.Type {
 	case BlockText, BlockThinking:
 	case BlockImage:

@@ -56,6 +56,7 @@ func (c *Block) appendJSON(b []byte) ([]byte, error) {
 	o.Key("type")
 	o.B = AppendString(o.B, string(c.Type))
 	o.String("text", c.Text)
+	o.String("context", c.Context)
 	o.String("signature", c.Signature)
 	o.Bool("redacted", c.Redacted)
 	o.String("data", c.Data)

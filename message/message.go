@@ -58,11 +58,12 @@ func (m *Message) Custom() bool {
 	return m.Role != RoleUser && m.Role != RoleAssistant && m.Role != RoleToolResult
 }
 
-// Text joins the text blocks of the message with nothing between them.
+// Text joins the text blocks of the message with nothing between them: the words
+// alone, without what was put beside them ([Block.Context]).
 func (m *Message) Text() string {
 	n, last := 0, -1
 	for i := range m.Content {
-		if m.Content[i].Type == BlockText {
+		if m.Content[i].words() {
 			n++
 			last = i
 		}
@@ -72,11 +73,33 @@ func (m *Message) Text() string {
 	}
 	var b strings.Builder
 	for i := range m.Content {
-		if m.Content[i].Type == BlockText {
+		if m.Content[i].words() {
 			b.WriteString(m.Content[i].Text)
 		}
 	}
 	return b.String()
+}
+
+func (b *Block) words() bool { return b.Type == BlockText && b.Context == "" }
+
+// Split gives what was put beside the words of a message, and the words with
+// everything else: what people are shown. The message is not changed.
+func (m *Message) Split() (context, words []Block) {
+	for i := range m.Content {
+		if m.Content[i].Context == "" {
+			continue
+		}
+		words = append(words, m.Content[:i]...)
+		for _, b := range m.Content[i:] {
+			if b.Context != "" {
+				context = append(context, b)
+			} else {
+				words = append(words, b)
+			}
+		}
+		return context, words
+	}
+	return nil, m.Content
 }
 
 // ToolCalls returns the tool calls of the message in source order.

@@ -93,3 +93,23 @@ func FuzzUnmarshalContent(f *testing.F) {
 		}
 	})
 }
+
+// What was put beside the words of a message is none of them.
+func TestSplit(t *testing.T) {
+	page := Block{Type: BlockText, Text: "<context>", Context: "page"}
+	m := Message{Role: RoleUser, Content: []Block{page, Text("a"), Image("aGk=", "image/png"), Text("b")}}
+	context, words := m.Split()
+	if !reflect.DeepEqual(context, []Block{page}) || !reflect.DeepEqual(words, m.Content[1:]) || m.Text() != "ab" {
+		t.Errorf("%+v, %+v, %q", context, words, m.Text())
+	}
+	if m.Content = m.Content[:2]; m.Text() != "a" {
+		t.Errorf("%q", m.Text())
+	}
+	m.Content = m.Content[1:]
+	if context, words = m.Split(); context != nil || len(words) != 1 {
+		t.Errorf("%+v, %+v", context, words)
+	}
+	if b := (Block{Type: BlockToolCall, Name: "n", Context: "page"}); b.Validate() == nil {
+		t.Error("a tool call is context")
+	}
+}

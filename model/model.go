@@ -24,6 +24,9 @@ type Request struct {
 	Model string
 	// System is the system prompt in parts, most stable first.
 	System []SystemPart
+	// Sections says what the system prompt is made of, in order, for whoever wants
+	// to know what changed between two requests. Adapters do not read it.
+	Sections []Section `json:"-"`
 	// Messages is the conversation, oldest first.
 	Messages []message.Message
 	// Tools are the tools the model may call, sorted by name.
@@ -62,6 +65,16 @@ type Scratch struct{ Value any }
 type SystemPart struct {
 	Text  string
 	Cache bool
+}
+
+// Section names a piece of what is sent ahead of a conversation.
+type Section struct {
+	Name string `json:"name"`
+	// Tier is static, org or turn.
+	Tier string `json:"tier"`
+	// Hash is of its text: equal texts have equal hashes. Bytes is its length.
+	Hash  string `json:"hash"`
+	Bytes int    `json:"bytes"`
 }
 
 // ToolSpec tells a model about a tool.

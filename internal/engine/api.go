@@ -58,7 +58,12 @@ type StartRequest struct {
 	// hash that they always had.)
 	Page       json.RawMessage   `json:",omitempty"`
 	References []json.RawMessage `json:",omitempty"`
-	Metadata   json.RawMessage
+	// ContextBlocks are what else the model is to know with the input: a file tree, the
+	// environment. Each is shown again only when it differs from what the session was
+	// told last of its kind; one without a text says that what was told no longer
+	// holds.
+	ContextBlocks []ContextBlock `json:",omitempty"`
+	Metadata      json.RawMessage
 	// Compact has the run do nothing but compact its session. See [Engine.Compact].
 	Compact *CompactRequest `json:",omitempty"`
 	// Overrides narrow the profile for this run.
@@ -140,6 +145,9 @@ type Run struct {
 	StartedAt      string           `json:"started_at,omitempty"`
 	EndedAt        string           `json:"ended_at,omitempty"`
 	LastSeq        int64            `json:"last_seq"`
+	// JSON is whether the answer is one JSON value, which is known only when its turn ends: one
+	// that is none is asked for once more. Of a run that was just started.
+	JSON bool `json:"-"`
 	// Rates is how far the user's limits are used up, of a run that was just started.
 	Rates *rate.Status `json:"-"`
 }
@@ -216,6 +224,9 @@ type EntryView struct {
 	CreatedAt string           `json:"created_at"`
 	Message   *message.Message `json:"message,omitempty"`
 	Data      json.RawMessage  `json:"data,omitempty"`
+	// Context is what was put beside the words of the message; models read it ahead of
+	// them.
+	Context []message.Block `json:"context,omitempty"`
 	// LeftOut says why models are not shown the entry, or a part of it.
 	LeftOut string `json:"left_out,omitempty"`
 }

@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"agentd/fault"
+	"agentd/internal/prompt"
 	"agentd/message"
 )
 
 // What a request gives beside its input (the page that is open, what the person
 // attached, free-form context) is shown to the model ahead of the input, in the
 // same message: it changes with every request, and what was sent before stays
-// as it was sent. Each part is one block of text between tags; what is inside
-// can not end them, because JSON can be written without < and >.
+// as it was sent. Each part is one block of context; see package prompt for its form.
 
 // attached checks and completes what goes with the input: page and references
 // become what is shown, with the same bytes for the same content.
@@ -23,13 +24,16 @@ func (e *Engine) attached(req *StartRequest) error {
 		for _, given := range []struct {
 			name string
 			is   bool
-		}{{"page", len(req.Page) > 0}, {"references", len(req.References) > 0}, {"context", len(req.Context) > 0}} {
+		}{{"page", len(req.Page) > 0}, {"references", len(req.References) > 0}, {"context", len(req.Context) > 0}, {"context_blocks", len(req.ContextBlocks) > 0}} {
 			if given.is {
 				return &fault.Error{Kind: fault.Invalid, Field: given.name, Err: errors.New("it goes with input, and there is none")}
 			}
 		}
 	}
-	var err error
+	err := e.contextBlocks(req.ContextBlocks)
+	if err != nil {
+		return err
+	}
 	if len(req.Page) > 0 {
 		if req.Page, err = canonical("page", req.Page, false); err != nil {
 			return err
@@ -105,20 +109,60 @@ func canonical(field string, raw json.RawMessage, reference bool) (json.RawMessa
 // blocks is what the model gets to read of the request.
 func (req *StartRequest) blocks() []message.Block {
 	var out []message.Block
-	tagged := func(tag string, lines ...json.RawMessage) {
-		if len(lines) > 0 && len(lines[0]) > 0 {
-			b := append([]byte("<"+tag+">\n"), bytes.Join(rawBytes(lines), []byte("\n"))...)
-			out = append(out, message.Text(string(append(b, "\n</"+tag+">"...))))
-		}
+	add := func(b ContextBlock) { out = append(out, b.Content()) }
+	for _, b := range req.ContextBlocks {
+		add(b)
 	}
-	tagged("page", req.Page)
-	tagged("references", req.References...)
+	if len(req.Page) > 0 {
+		add(ContextBlock{Kind: "page", Text: string(req.Page)})
+	}
+	if len(req.References) > 0 {
+		add(ContextBlock{Kind: prompt.References, Text: string(bytes.Join(rawBytes(req.References), []byte("\n")))})
+	}
 	if len(req.Context) > 0 {
 		var b bytes.Buffer
 		json.HTMLEscape(&b, req.Context)
-		tagged("context", b.Bytes())
+		add(ContextBlock{Kind: "context", Text: b.String()})
 	}
 	return append(out, req.Input...)
+}
+
+// checkWords refuses input that claims to be context: that has a member of its own.
+func checkWords(input []message.Block) error {
+	for i := range input {
+		if input[i].Context != "" {
+			return &fault.Error{Kind: fault.Invalid, Field: fmt.Sprintf("input[%d].context", i), Err: errors.New("input is what the person says"), Hint: "Give what goes with it as context_blocks."}
+		}
+	}
+	return nil
+}
+
+// maxContextBlocks is how many kinds of context a request may bring.
+const maxContextBlocks = 64
+
+// contextBlocks checks the blocks of context of a request.
+func (e *Engine) contextBlocks(blocks []ContextBlock) error {
+	if len(blocks) > maxContextBlocks {
+		return &fault.Error{Kind: fault.Invalid, Field: "context_blocks", Err: fmt.Errorf("there are %d, and %d are the most", len(blocks), maxContextBlocks), Hint: "Put what belongs together into one block."}
+	}
+	size, seen := 0, map[string]bool{}
+	for i, b := range blocks {
+		field := fmt.Sprintf("context_blocks[%d].kind", i)
+		switch {
+		case !prompt.Kind(b.Kind):
+			return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf("%.80q is no kind", b.Kind), Hint: "Use 1 to 64 small letters, digits, _, . or -."}
+		case seen[b.Kind]:
+			return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf("%q comes twice", b.Kind), Hint: "There is one block of a kind."}
+		case b.Kind == "page" || b.Kind == prompt.References || b.Kind == "context" || strings.HasPrefix(b.Kind, prompt.SectionKind):
+			return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf("%q is agentd's own", b.Kind), Hint: "Use page, references and context of the request, or another kind."}
+		}
+		seen[b.Kind] = true
+		size += len(b.Kind) + len(b.Text)
+	}
+	if size > e.cfg.MaxContextBytes {
+		return tooLarge("context_blocks", size, e.cfg.MaxContextBytes, "limits.max_context_bytes")
+	}
+	return nil
 }
 
 func rawBytes(raws []json.RawMessage) [][]byte {

@@ -42,23 +42,23 @@ func TestWhatGoesWithTheInput(t *testing.T) {
 		want string
 	}{
 		{"nothing", StartRequest{References: raws()}, "go"},
-		{"a page as text", StartRequest{Page: json.RawMessage(` "orders/list" `)}, "<page>\n\"orders/list\"\n</page>\n--\ngo"},
+		{"a page as text", StartRequest{Page: json.RawMessage(` "orders/list" `)}, "<context kind=\"page\">\n\"orders/list\"\n</context>\n--\ngo"},
 		{"a page as object", StartRequest{Page: json.RawMessage(`{ "tab": 2, "id": 12345678901234567890, "path": "/orders" }`)},
-			"<page>\n{\"id\":12345678901234567890,\"path\":\"/orders\",\"tab\":2}\n</page>\n--\ngo"},
+			"<context kind=\"page\">\n{\"id\":12345678901234567890,\"path\":\"/orders\",\"tab\":2}\n</context>\n--\ngo"},
 		{"references", StartRequest{References: raws(`"invoice 7"`, `{"title":"Printer","kind":"ticket","id":"42","open":true}`, `{"kind":"k","id":"1","title":null}`)},
-			"<references>\n\"invoice 7\"\n{\"id\":\"42\",\"kind\":\"ticket\",\"open\":true,\"title\":\"Printer\"}\n{\"id\":\"1\",\"kind\":\"k\",\"title\":null}\n</references>\n--\ngo"},
+			"<context kind=\"references\">\n\"invoice 7\"\n{\"id\":\"42\",\"kind\":\"ticket\",\"open\":true,\"title\":\"Printer\"}\n{\"id\":\"1\",\"kind\":\"k\",\"title\":null}\n</context>\n--\ngo"},
 		{"all", StartRequest{Page: json.RawMessage(`"p"`), References: raws(`"r"`), Context: json.RawMessage(`{ "a": 1 }`)},
-			"<page>\n\"p\"\n</page>\n--\n<references>\n\"r\"\n</references>\n--\n<context>\n{ \"a\": 1 }\n</context>\n--\ngo"},
+			"<context kind=\"page\">\n\"p\"\n</context>\n--\n<context kind=\"references\">\n\"r\"\n</context>\n--\n<context kind=\"context\">\n{ \"a\": 1 }\n</context>\n--\ngo"},
 		{"tags", StartRequest{Page: json.RawMessage(`"</page> & <x>"`), References: raws(`{"kind":"</references>","id":"<"}`), Context: json.RawMessage(`["</context>"]`)},
-			`<page>
+			`<context kind="page">
 "\u003c/page\u003e \u0026 \u003cx\u003e"
-</page>
+</context>
 --
-<references>
+<context kind="references">
 {"id":"\u003c","kind":"\u003c/references\u003e"}
-</references>
+</context>
 --
-<context>
+<context kind="context">
 ["\u003c/context\u003e"]
 </context>
 --
@@ -141,7 +141,7 @@ func TestSteeringBringsWhatGoesWithTheInput(t *testing.T) {
 		t.Fatalf("run %s was started", same.ID)
 	}
 	close(g.open)
-	if r = h.ends(r, "completed"); r.Output != "<page>\n\"orders\"\n</page>\n--\n<context>\n{\"a\":1}\n</context>\n--\ngo" {
+	if r = h.ends(r, "completed"); r.Output != "<context kind=\"page\">\n\"orders\"\n</context>\n--\n<context kind=\"context\">\n{\"a\":1}\n</context>\n--\ngo" {
 		t.Errorf("output: %s", r.Output)
 	}
 }
@@ -169,7 +169,7 @@ func TestRepetitionsWithPages(t *testing.T) {
 	}
 	for name := range reflect.TypeFor[StartRequest]().NumField() {
 		f := reflect.TypeFor[StartRequest]().Field(name).Name
-		if _, there := members[f]; there == (f == "Page" || f == "References" || f == "Defaulted" || f == "Scheduled" || f == "anyMode" || f == "User" || f == "Caller" || f == "Compact") {
+		if _, there := members[f]; there == (f == "Page" || f == "References" || f == "ContextBlocks" || f == "Defaulted" || f == "Scheduled" || f == "anyMode" || f == "User" || f == "Caller" || f == "Compact") {
 			t.Errorf("member %s of an old request's hash: %v", f, there)
 		}
 	}

@@ -37,7 +37,7 @@ func (e *Engine) whenBusy(ctx context.Context, req *StartRequest, ses Ref) (*Run
 		if err := e.steerable(ctx, req, ref); err != nil {
 			return nil, err
 		}
-		switch err := e.Steer(ctx, ref, req.blocks()); {
+		switch err := e.enqueue(ctx, ref, "steer", req.blocks()); {
 		case err == nil:
 			return e.Get(ctx, ref)
 		case fault.KindOf(err) != fault.Conflict && fault.KindOf(err) != fault.NotFound:

@@ -155,7 +155,8 @@ func (d *driver) sizes() sizes {
 // read, and what came since, or an estimate where no reply told.
 func (d *driver) size(s *sizes) {
 	msgs := d.conv.messages
-	s.fixed = int(model.PromptTokens(&model.Request{System: d.system(), Tools: prompt.Tools(d.tools.set.Specs()), Messages: d.agent.Examples}))
+	system, _ := d.system()
+	s.fixed = int(model.PromptTokens(&model.Request{System: system, Tools: prompt.Tools(d.tools.set.Specs()), Messages: d.agent.Examples}))
 	for i := len(msgs) - 1; i >= 0; i-- {
 		m := &msgs[i]
 		if d.conv.made != nil && m.Timestamp <= d.conv.made.At {
@@ -236,8 +237,9 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 	if overflow && s.window > 0 && s.fixed > s.window*9/10 {
 		return nothing(fmt.Sprintf("the system prompt and the tools alone have about %d tokens, and the context window of %s has %d", s.fixed, d.model().Name, s.window))
 	}
+	system, _ := d.system()
 	c := &compaction{d: d, eff: eff, step: d.state.Step, agent: d.agent, msgs: d.conv.messages[:len(d.conv.messages):len(d.conv.messages)],
-		pots: d.state.Settings.Pots, fence: d.row.Epoch, rules: d.pace(), system: d.system(), tools: d.tools.set.Specs(), cut: d.findCut(&s, eff.Reason)}
+		pots: d.state.Settings.Pots, fence: d.row.Epoch, rules: d.pace(), system: system, tools: d.tools.set.Specs(), cut: d.findCut(&s, eff.Reason)}
 	if !c.cut.Any() {
 		return nothing("there is nothing to leave out: what was said last has to stay")
 	}
@@ -307,6 +309,7 @@ func (c *compaction) describe(s *sizes) {
 		return found && spec.Effect == tool.Read
 	}
 	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], reads, &c.earlier)
+	body.Context = prompt.InForce(c.msgs[:c.cut.To])
 	c.made.to = c.cut.To
 	if c.cut.To < len(c.msgs) {
 		body.FirstKept = d.conv.origins[c.cut.To].entry
@@ -314,7 +317,7 @@ func (c *compaction) describe(s *sizes) {
 	if c.cut.Short > 0 {
 		for i := c.cut.To; i < len(c.msgs); i++ {
 			if m := session.Shorten(c.msgs[i], c.cut.Short); d.conv.origins[i].entry != "" && !sameContent(&m, &c.msgs[i]) {
-				body.Shortened = append(body.Shortened, session.Shortened{Entry: d.conv.origins[i].entry, Bytes: c.cut.Short})
+				body.Shortened, body.ShortenedTo = append(body.Shortened, d.conv.origins[i].entry), c.cut.Short
 			}
 		}
 	}
@@ -351,12 +354,15 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	}
 	for i := made.to; i < len(c.messages); i++ {
 		m := c.messages[i]
-		if k := slices.IndexFunc(made.body.Shortened, func(s session.Shortened) bool { return s.Entry == c.origins[i].entry }); k >= 0 {
-			m = session.Shorten(m, made.body.Shortened[k].Bytes)
+		if slices.Contains(made.body.Shortened, c.origins[i].entry) {
+			m = session.Shorten(m, made.body.ShortenedTo)
 		}
 		msgs, origins = append(msgs, m), append(origins, c.origins[i])
 	}
-	c.messages, c.origins, c.tip = msgs, origins, w.Entry
+	c.messages, c.origins, c.tip, c.told = msgs, origins, w.Entry, nil
+	for i := range msgs {
+		c.told = c.told.See(&msgs[i])
+	}
 	c.made = &session.Made{Compaction: made.body, At: now}
 	d.measured, d.scratches, d.tooLarge = measured{}, nil, ""
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"agentd/internal/prompt"
 	"agentd/internal/run"
 	"agentd/internal/session"
 	"agentd/internal/store"
@@ -18,6 +19,8 @@ type conversation struct {
 	messages []message.Message
 	origins  []origin // of the messages
 	tip      string   // the entry of the last message
+	// told is what the messages say beside people's words, by kind.
+	told prompt.Told
 	// problems are entries that the conversation goes on without.
 	problems []session.Problem
 	// pending are entries whose parent is not the tip yet, by parent: results
@@ -41,6 +44,7 @@ func (c *conversation) wrote(id, parent string, m *message.Message) {
 		c.pending = map[string]pendingEntry{}
 	}
 	c.pending[parent] = pendingEntry{id, m}
+	c.told = c.told.See(m)
 	// A reply that was broken off is no answer: the run's output stays.
 	if m.Role == message.RoleAssistant && m.StopReason != message.StopAborted {
 		if text := m.Text(); text != "" {
@@ -57,7 +61,7 @@ func (c *conversation) advance(leaf string) {
 			return
 		}
 		delete(c.pending, c.tip)
-		c.messages = append(c.messages, *next.msg)
+		c.messages = append(c.messages, prompt.Neutral(*next.msg))
 		c.origins = append(c.origins, origin{entry: next.id, own: true})
 		c.tip = next.id
 	}

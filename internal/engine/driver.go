@@ -76,6 +76,7 @@ type driver struct {
 	// grant is what the open model call was granted, where there are pots.
 	grant     *grant
 	measured  measured
+	prompt    assembled
 	overspent bool   // a call cost more than was reserved
 	lingers   bool   // a change has gathered whose commit is not started
 	buf       []byte // rows are written here, and copied at their length
@@ -250,6 +251,7 @@ func (d *driver) main() {
 					d.refuse(err)
 					return
 				}
+				d.gather()
 				d.apply(item{in: d.started()})
 				continue
 			}

@@ -62,10 +62,12 @@ type Agent struct {
 	Caps Caps
 	// Plans gives interactive runs the tool propose_plan.
 	Plans bool
-	// System is the system prompt; Interactive or Autonomous is added to it by
-	// the run's mode.
-	System                  []model.SystemPart
-	Interactive, Autonomous string
+	// Prompt is what is said ahead of every conversation and, by its sections of tier
+	// turn, with every message; nil says nothing. Facts are the agent's own, for its
+	// sections. Context is asked for what goes with the messages of a run.
+	Prompt  *prompt.Set
+	Facts   map[string]string
+	Context []ContextSource
 	// Examples are exchanges shown ahead of every conversation.
 	Examples []message.Message
 	Options  prompt.Options
@@ -195,6 +197,11 @@ type Config struct {
 	// MaxPageBytes and MaxReferencesBytes bound what a request may give as its
 	// page and, all together, as its references; 0 means 16 KiB and 64 KiB.
 	MaxPageBytes, MaxReferencesBytes int
+	// MaxContextBytes bounds the blocks of context of a request, all together; 0
+	// means 64 KiB. ContextTimeout bounds how long a run asks its agent's sources of
+	// context, all together; 0 means two seconds.
+	MaxContextBytes int
+	ContextTimeout  time.Duration
 	// AbandonAfter is how long a cancelled tool may take to end before it is
 	// abandoned; 0 means one second.
 	AbandonAfter time.Duration
@@ -285,6 +292,12 @@ func New(cfg Config) (*Engine, error) {
 	}
 	if cfg.MaxReferencesBytes <= 0 {
 		cfg.MaxReferencesBytes = 64 << 10
+	}
+	if cfg.MaxContextBytes <= 0 {
+		cfg.MaxContextBytes = 64 << 10
+	}
+	if cfg.ContextTimeout <= 0 {
+		cfg.ContextTimeout = 2 * time.Second
 	}
 	cfg.Budgets = cfg.Budgets.withDefaults()
 	if cfg.AbandonAfter <= 0 {

@@ -25,8 +25,9 @@ func (d *driver) ask(index int, reason string) (*asked, prompt.Options) {
 	given := options
 	m.defaults(&options)
 	msgs, less := d.shown()
+	system, sections := d.system()
 	ask := &asked{d: d, m: m, less: less, origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
-		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
+		Model: m.ID, System: system, Sections: sections, Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
 		Session: d.row.SessionID, Scratch: d.scratch(index),
 	}}
 	if reason != "" {
@@ -65,7 +66,7 @@ func (d *driver) callModel(eff run.CallModel) func() {
 		}
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
-			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched}
+			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched, form: formOf(&ask.parts.Options)}
 			a.seen = func(in run.Input) {
 				if c, ok := in.(cured); ok {
 					in = c.Input
@@ -122,6 +123,8 @@ type generation struct {
 	total   time.Duration
 	partial *message.Message
 	watched *watchedCall
+	// form is what the answer must be; nil: anything.
+	form *answerForm
 	// began: something came, so that the call has to be paid.
 	began atomic.Bool
 	// silent: readers are told nothing, because it is no part of the conversation.
@@ -186,7 +189,8 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 	if msg.Timestamp == 0 {
 		msg.Timestamp = d.e.now()
 	}
-	return run.ModelDone{At: d.at(), Message: message.Clean(msg)}
+	msg = message.Clean(msg)
+	return run.ModelDone{At: d.at(), Message: msg, Unfit: g.form.unfit(d.e.validator, msg)}
 }
 
 func (g *generation) generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (msg *message.Message, err error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"agentd/internal/prompt"
 	"agentd/internal/session"
 	"agentd/internal/store"
 	"agentd/message"
@@ -25,9 +26,21 @@ type origin struct {
 // load takes in what was read.
 func (c *conversation) load(items []session.Item, own string) {
 	c.messages = session.Texts(items)
+	for i := range c.messages {
+		c.messages[i] = prompt.Neutral(c.messages[i])
+	}
+	c.tell()
 	c.origins = make([]origin, len(items))
 	for i := range items {
 		c.origins[i] = origin{entry: items[i].Entry, run: items[i].Run, own: items[i].Run == own}
+	}
+}
+
+// tell notes what the messages say beside people's words.
+func (c *conversation) tell() {
+	c.told = nil
+	for i := range c.messages {
+		c.told = c.told.See(&c.messages[i])
 	}
 }
 

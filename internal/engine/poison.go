@@ -264,6 +264,7 @@ func (d *driver) quarantine(b *batch, c *cure) {
 	now := d.e.now()
 	d.measured = measured{} // that was of other messages
 	d.conv.messages = c.apply(d.conv.messages, d.conv.origins)
+	d.conv.tell() // what was left out has to be told again
 	for _, o := range d.conv.origins {
 		if !c.entries[o.entry] {
 			continue

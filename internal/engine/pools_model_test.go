@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agentd/event"
+	"agentd/internal/prompt"
 	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
@@ -48,7 +49,7 @@ func TestModelsAreCalledAtNodesOfTheirPool(t *testing.T) {
 				})
 				n := newNodes(t, nil, echoTool(tool.Read))
 				n.agents["test"].Models[0].Provider = slow
-				n.agents["test"].System = []model.SystemPart{{Text: "be good", Cache: true}}
+				n.agents["test"].Prompt, _ = prompt.NewSet(prompt.Section{Name: "system_prompt", Tier: prompt.Static, Text: "be good"})
 				if pool != "model" {
 					n.agents["test"].Models[0].Pool = pool
 				}

@@ -39,7 +39,7 @@ type spec struct {
 // Start accepts a run. It is durable when Start returns, and is driven at once if
 // its session is free. A repetition under the same idempotency key returns the
 // first run.
-func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
+func (e *Engine) Start(ctx context.Context, req StartRequest) (accepted *Run, err error) {
 	if e.ctx.Err() != nil {
 		return nil, fault.New(fault.Unavailable, "the engine is closing")
 	}
@@ -54,6 +54,13 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	options := agent.Options
+	req.Overrides.options(&options, false)
+	defer func() {
+		if accepted != nil {
+			accepted.JSON = formOf(&options) != nil
+		}
+	}()
 	if agent.IgnoreIdempotencyKeys && !req.Scheduled {
 		req.IdempotencyKey = ""
 	}
@@ -171,6 +178,9 @@ func (req *StartRequest) validate() error {
 			return bad(fmt.Sprintf("input[%d]", i), "%w", err)
 		}
 	}
+	if err := checkWords(req.Input); err != nil {
+		return err
+	}
 	if err := checkUser(req.User); err != nil {
 		return err
 	}
@@ -257,11 +267,17 @@ func (e *Engine) history(tx *store.Tx, ses *store.Session, msgs []message.Messag
 
 // Steer gives a running run a message, which the model gets after the tools under way.
 func (e *Engine) Steer(ctx context.Context, ref Ref, blocks []message.Block) error {
+	if err := checkWords(blocks); err != nil {
+		return err
+	}
 	return e.enqueue(ctx, ref, "steer", blocks)
 }
 
 // FollowUp gives a run a message for when it would otherwise end.
 func (e *Engine) FollowUp(ctx context.Context, ref Ref, blocks []message.Block) error {
+	if err := checkWords(blocks); err != nil {
+		return err
+	}
 	return e.enqueue(ctx, ref, "follow_up", blocks)
 }
 
@@ -414,22 +430,6 @@ func (d *driver) prefixed(msgs []message.Message) []message.Message {
 		return msgs[:len(msgs):len(msgs)]
 	}
 	return append(d.agent.Examples[:len(d.agent.Examples):len(d.agent.Examples)], msgs...)
-}
-
-// system is the agent's system prompt with what the mode and the request append.
-func (d *driver) system() []model.SystemPart {
-	parts := d.agent.System
-	preamble := d.agent.Interactive
-	if d.row.Mode == Autonomous {
-		preamble = d.agent.Autonomous
-	}
-	if preamble != "" {
-		parts = append(parts[:len(parts):len(parts)], model.SystemPart{Text: preamble, Cache: true})
-	}
-	if s := d.spec.Overrides.System; s != "" {
-		parts = append(parts[:len(parts):len(parts)], model.SystemPart{Text: s, Cache: true})
-	}
-	return parts
 }
 
 // titleLength is how much of the first message names a session.

@@ -30,6 +30,15 @@ func (d *driver) trace(in run.Input, tr *run.Transition, now int64) *store.Trace
 	if len(tr.Effects) > 0 {
 		b = append(b, ']')
 	}
+	switch in.(type) {
+	case run.ModelDone, run.ModelFailed:
+		if made := d.newSections(); len(made) > 0 {
+			raw, merr := json.Marshal(made)
+			if b = append(append(b, `,"prompt":`...), raw...); err == nil {
+				err = merr
+			}
+		}
+	}
 	d.buf = append(b, '}')
 	if t.Body = json.RawMessage(`{}`); err == nil {
 		t.Body = bytes.Clone(d.buf)
@@ -41,7 +50,9 @@ func (d *driver) trace(in run.Input, tr *run.Transition, now int64) *store.Trace
 func appendInput(b []byte, in run.Input) ([]byte, error) {
 	switch in := in.(type) {
 	case run.ModelDone:
-		return append(strconv.AppendInt(append(b, `{"now":`...), in.Now, 10), '}'), nil
+		o := began(b, in.Now)
+		o.String("unfit", in.Unfit)
+		return o.End()
 	case run.ToolDone:
 		o := began(b, in.Now)
 		o.Key("call")

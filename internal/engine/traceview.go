@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"encoding/json"
+
+	"agentd/model"
 )
 
 // TraceView is one input of a run with the effects that it led to.
@@ -16,6 +18,9 @@ type TraceView struct {
 	Data  json.RawMessage `json:"data,omitempty"`
 	// Effects are what was to be done because of it.
 	Effects []EffectView `json:"effects,omitempty"`
+	// Prompt is what was sent ahead of the conversation in a model call, in order; of
+	// a call that had the same as the one before, and of other inputs, it is missing.
+	Prompt []model.Section `json:"prompt,omitempty"`
 }
 
 // EffectView is an effect of the trace.
@@ -45,9 +50,10 @@ func (e *Engine) Trace(ctx context.Context, ref Ref, after, limit int) (rows []T
 				K string          `json:"k"`
 				A json.RawMessage `json:"a"`
 			} `json:"do"`
+			Prompt []model.Section `json:"prompt"`
 		}
 		if json.Unmarshal(t.Body, &body) == nil {
-			v.Data = body.In
+			v.Data, v.Prompt = body.In, body.Prompt
 			for _, d := range body.Do {
 				v.Effects = append(v.Effects, EffectView{Kind: d.K, Data: d.A})
 			}

@@ -286,6 +286,7 @@ func entryView(row *store.Entry) *EntryView {
 	if row.Kind == session.KindMessage {
 		v.Message = new(message.Message)
 		if json.Unmarshal(row.Body, v.Message) == nil {
+			v.Context, v.Message.Content = v.Message.Split()
 			return v
 		}
 		v.Message = nil

@@ -32,6 +32,7 @@ func (l *loader) check(settings *decoder, files []*profileFile) {
 		l.references(f)
 		l.values(f)
 		l.rates(f)
+		l.sections(f)
 		d.notices(p)
 		if len(d.problems.Errors()) == 0 {
 			l.config.Profiles[p.ProfileName] = p

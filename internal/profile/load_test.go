@@ -97,6 +97,10 @@ system_prompt: |
 prompt_templates: {interactive_preamble: i, autonomous_preamble: a, tool_use_preamble: t, checkpoint_preamble: c}
 few_shot_examples: [{user: q, assistant: r}]
 output_style: concise
+sections: s
+prompt_facts: {version: "1"}
+agents_files: never
+context_sources: [environment]
 tools: {mcp_servers: [files], builtin: [workspace], deny: ["x_*"]}
 approval_mode: always
 approval_policies: {write_ops: false, dangerous_ops: true, budget_exceeded: false}

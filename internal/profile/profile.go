@@ -1,6 +1,9 @@
 package profile
 
-import "agentd/message"
+import (
+	"agentd/internal/prompt"
+	"agentd/message"
+)
 
 // Profile is one agent: what it is for, which models think for it, which tools
 // it has and where it must stop. Keys are flat; the embedded structs only group
@@ -25,6 +28,8 @@ type Profile struct {
 
 	// File is where the profile was read from.
 	File string `json:"-"`
+	// Sections are those of the folder that `sections` names, in order.
+	SectionFiles []prompt.Section `json:"-"`
 }
 
 // Identity names a profile and its version.
@@ -107,8 +112,9 @@ type Prompting struct {
 	PromptTemplates PromptTemplates `json:"prompt_templates,omitzero"`
 	// Example exchanges shown to the model before the conversation.
 	FewShotExamples []Example `json:"few_shot_examples,omitempty"`
-	// How answers should look. Not set: nothing is said about it.
+	// How answers should look. With `json` an answer is one JSON value: by the provider's structured output where it has that; one that is none is asked for once more. Not set: nothing is said about it.
 	OutputStyle string `json:"output_style,omitempty" enum:"concise,verbose,json" example:"concise"`
+	PromptParts
 }
 
 // PromptTemplates are added to the system prompt.

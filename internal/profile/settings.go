@@ -52,6 +52,12 @@ type Limits struct {
 	MaxPageBytes int64 `json:"max_page_bytes" default:"16384" min:"64"`
 	// Bytes of all `references` of a request, what the person attached.
 	MaxReferencesBytes int64 `json:"max_references_bytes" default:"65536" min:"64"`
+	// Bytes of all `context_blocks` of a request, what else the model is to know.
+	MaxContextBytes int64 `json:"max_context_bytes" default:"65536" min:"64"`
+	// How long a run asks for what goes with its first message (`context_sources` of its profile), all together. What did not come in time is left out.
+	ContextTimeout Duration `json:"context_timeout" default:"2s" min:"1ms"`
+	// Bytes of all AGENTS.md files that one prompt has; of more the rest is left out, the nearest file's last.
+	MaxAgentsFilesBytes int64 `json:"max_agents_files_bytes" default:"30720" min:"256"`
 	// Runs that execute at the same time; more wait in the queue.
 	MaxConcurrentRuns int `json:"max_concurrent_runs" default:"1024" min:"1"`
 	// Levels of subagents below a run that was started from outside: 1 means that subagents have none of their own. A run at the last level is refused to start another; this is also what bounds profiles that name each other.

@@ -1,6 +1,3 @@
-// Package prompt assembles requests. A request is a function of its parts
-// alone: the same parts give the same bytes, tools are sorted, and each request
-// of a run extends the one before it, so that providers' prompt caches hold.
 package prompt
 
 import (
@@ -13,6 +10,7 @@ import (
 type Parts struct {
 	Model    string
 	System   []model.SystemPart
+	Sections []model.Section
 	Messages []message.Message
 	Tools    []tool.Spec
 	Options  Options
@@ -48,7 +46,7 @@ func Tools(specs []tool.Spec) []model.ToolSpec {
 func Build(p *Parts) *model.Request {
 	o := p.Options
 	return &model.Request{
-		Model: p.Model, System: p.System, Messages: p.Messages, Tools: Tools(p.Tools),
+		Model: p.Model, System: p.System, Sections: p.Sections, Messages: p.Messages, Tools: Tools(p.Tools),
 		ToolChoice: o.ToolChoice, SingleToolCall: o.SingleToolCall, MaxTokens: o.MaxTokens, Temperature: o.Temperature, TopP: o.TopP,
 		Stop: o.Stop, Thinking: o.Thinking, JSON: o.JSON, Schema: o.Schema,
 		CacheLast: true, SessionID: p.Session, Scratch: p.Scratch,

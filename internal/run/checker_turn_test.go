@@ -7,6 +7,7 @@ type turnBooks struct {
 	asked     int             // approvals of calls
 	approvals map[string]bool // calls of this batch that a person was asked to approve
 	nudges    int
+	reforms   int
 
 	keys     map[string]string // call of this batch → key of its verdict
 	entries  map[string]string // call of this batch → entry of its result
@@ -22,7 +23,7 @@ func newTurnBooks() turnBooks {
 }
 
 func (b *turnBooks) reset() {
-	b.asked, b.nudges = 0, 0
+	b.asked, b.nudges, b.reforms = 0, 0, 0
 	clear(b.cache)
 }
 
@@ -81,10 +82,24 @@ func (c *checker) cached(in Input, e CallTool) {
 
 // nudged holds a nudge to its place (23).
 func (c *checker) nudged(before State, in Input, w AppendMessage) {
+	if string(w.Message.Details) == FormDetails {
+		c.reformed(before, in, w)
+		return
+	}
 	c.turn.nudges++
 	done, ok := in.(ModelDone)
 	if !Nudge(w.Message) || !ok || len(done.Message.ToolCalls()) > 0 || c.turn.nudges > 1 || c.settings.MinToolCalls == 0 || before.stopping() ||
 		before.Closing != "" || before.TurnCalls >= c.settings.MinToolCalls || len(before.Steering) > 0 || c.s.Held == "" || c.s.Step != before.Step+1 {
 		c.fail(23, "nudge %d after %s: %+v", c.turn.nudges, in.Kind(), w.Message)
+	}
+}
+
+// reformed holds the wish for another form to its place (26).
+func (c *checker) reformed(before State, in Input, w AppendMessage) {
+	c.turn.reforms++
+	done, ok := in.(ModelDone)
+	if !Nudge(w.Message) || !ok || len(done.Message.ToolCalls()) > 0 || done.Unfit == "" || c.turn.reforms > 1 || before.stopping() || before.Closing != "" ||
+		len(before.Steering) > 0 || c.s.Held == "" || c.s.Step != before.Step+1 {
+		c.fail(26, "wish %d for another form after %s: %+v", c.turn.reforms, in.Kind(), w.Message)
 	}
 }

@@ -66,4 +66,7 @@
 //  25. A call that was asked of somebody else is waited for after a crash, and started
 //     by nobody: a once call that is lost there is in doubt like one that a crash
 //     interrupted.
+//  26. A turn's answer is asked for in another form at most once, where it has not
+//     the one that was asked for, and ahead of its end. If the model does not answer
+//     that, the answer that it had stands.
 package run

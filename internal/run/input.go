@@ -45,6 +45,9 @@ type Started struct {
 type ModelDone struct {
 	At
 	Message *message.Message `json:"-"`
+	// Unfit is why the reply, which calls no tools, has not the form that was asked for;
+	// "" if it has, or none was.
+	Unfit string `json:"unfit,omitempty"`
 }
 
 // FailureClass says what a failed model call means to the machine.

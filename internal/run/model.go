@@ -44,12 +44,12 @@ func (m *machine) modelDone(in ModelDone) error {
 	s.Held = ""
 	calls := m.planCalls(&reply)
 	entry := m.append(&reply)
-	if reply.Text() != "" || len(calls) == 0 && !s.Nudged {
+	if reply.Text() != "" || len(calls) == 0 && !s.Nudged && !s.Reformed {
 		s.Output = entry
 	}
 	if len(calls) == 0 {
 		m.stepCompleted(&reply, entry)
-		if m.nudge(&reply) {
+		if m.nudge(&reply) || m.reform(&reply, in.Unfit) {
 			return nil
 		}
 		reason := "stop"
@@ -61,7 +61,7 @@ func (m *machine) modelDone(in ModelDone) error {
 		}
 		if text := reply.Text(); text != "" && (len(s.Steering) == 0 || s.final()) {
 			m.tell(event.FinalText, &event.Text{Text: text, EntryID: entry})
-		} else if text == "" && s.Nudged {
+		} else if text == "" && (s.Nudged || s.Reformed) {
 			m.finalText()
 		}
 		m.endOfTurn(reason)

@@ -20,7 +20,7 @@ import (
 //	                                       routing=STRATEGY facts=PRICE/LATENCY,…
 //	                                       pot (of the run, $1) pot_asks day (of the tenant) ask_more
 //	                                       expire expire_approves expire_answer=TEXT
-//	reply ["text"] [ID:TOOL]… [stop=length]     an empty ID is written as :TOOL
+//	reply ["text"] [ID:TOOL]… [stop=length] [unfit=WHY]     an empty ID is written as :TOOL
 //	fail CLASS [after=MS] [free] ["partial text"] [ID:TOOL]…
 //	reserved [max=TOKENS] [calls=N] [near]
 //	exhausted LIMIT [pot=KIND] [cap=N] [used=N] [held=N] [need=N] [final]
@@ -141,7 +141,7 @@ func (p *player) input(verb string, w words) Input {
 	case "start":
 		return p.start(at, w)
 	case "reply":
-		return ModelDone{At: at, Message: p.message(w)}
+		return ModelDone{At: at, Message: p.message(w), Unfit: w.named["unfit"]}
 	case "fail":
 		f := ModelFailed{At: at, Class: FailureClass(arg(0)), Reason: "reason_" + arg(0), Error: "it failed", RetryAfterMS: int64(p.number(w.named["after"])), Free: w.flag("free")}
 		w.args = w.args[1:]

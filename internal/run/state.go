@@ -145,6 +145,9 @@ type State struct {
 	// empty once there is a reply.
 	Nudged bool   `json:"nudged,omitempty"`
 	Held   string `json:"held,omitempty"`
+	// Reformed is whether the model was asked for its answer in another form, since
+	// the last user message.
+	Reformed bool `json:"reformed,omitempty"`
 	// Cached are results of this turn that equal calls may get.
 	Cached []Cached `json:"cached,omitempty"`
 	// Asks is the open question for more of a limit.

@@ -17,7 +17,7 @@ const NudgeDetails = `{"nudge":"min_tool_calls"}`
 
 // Nudge is whether a message is the machine's own, which asks the model again.
 func Nudge(m *message.Message) bool {
-	return m.Role == message.RoleUser && string(m.Details) == NudgeDetails
+	return m.Role == message.RoleUser && (string(m.Details) == NudgeDetails || string(m.Details) == FormDetails)
 }
 
 // newTurn forgets what was counted since the last user message.
@@ -25,7 +25,7 @@ func (m *machine) newTurn() {
 	s := &m.State
 	s.TurnSteps, s.TurnAsked, s.TurnCalls = 0, 0, 0
 	s.Streaks, s.Closing = nil, "" // whoever writes knows something new
-	s.Nudged, s.Held = false, ""
+	s.Nudged, s.Reformed, s.Held = false, false, ""
 	m.forget()
 }
 

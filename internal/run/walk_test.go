@@ -97,6 +97,11 @@ func (w *walk) try(in Input) bool {
 	return err == nil
 }
 
+// modelDone is a reply, which may have another form than the one that was asked for.
+func (w *walk) modelDone() ModelDone {
+	return ModelDone{At: w.at(), Message: w.reply(), Unfit: []string{"", "", "it is no JSON"}[w.src.intn(3)]}
+}
+
 // reply makes a reply with up to four calls, some with ids that a careless
 // provider would give.
 func (w *walk) reply() *message.Message {
@@ -198,7 +203,7 @@ func (w *walk) settleOne(what string) {
 	case what == "model" && w.src.intn(4) == 3:
 		w.try(w.failure())
 	case what == "model":
-		w.try(ModelDone{At: w.at(), Message: w.reply()})
+		w.try(w.modelDone())
 	case what == "budget":
 		w.try(w.budget())
 	case what == "compact":
@@ -267,7 +272,7 @@ func (w *walk) late() Input {
 	if w.flag() {
 		return w.failure()
 	}
-	return ModelDone{At: w.at(), Message: w.reply()}
+	return w.modelDone()
 }
 
 // anything is an input that may be illegal.
@@ -388,6 +393,9 @@ func TestRandomWalk(t *testing.T) {
 			before := w.s.Status
 			w.move()
 			met["phase "+string(w.s.Phase)]++
+			if w.s.Reformed {
+				met["asked for another form"]++
+			}
 			if w.s.Held != "" {
 				met["nudged in "+string(w.s.Phase)]++
 			}
@@ -416,7 +424,7 @@ func TestRandomWalk(t *testing.T) {
 		met["cached"] += w.cachedCalls
 		steps, illegal = steps+len(w.log), illegal+w.illegal
 	}
-	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused", "paused on a child", "phase budget", "cached", "all approvals of a turn",
+	for _, want := range []string{"phase queued", "phase model", "phase retry", "phase compact", "phase tools", "phase ended", "paused", "paused on a child", "phase budget", "cached", "all approvals of a turn", "asked for another form",
 		"nudged in model", "nudged in budget", "nudged in retry", "nudged in compact", "end max_cost", "end max_tokens", "asked for more of max_steps", "asked for more of max_tool_calls",
 		"asked for more of max_failures_per_run", "asked for more of max_cost", "expiring", "expired",
 		"end stop", "end length", "end cancelled", "end max_steps", "end max_tool_calls", "end max_failures_per_run", "end max_run_time",

@@ -36,10 +36,18 @@ type startBody struct {
 	// Page and References are the engine's to check.
 	Page       json.RawMessage   `json:"page"`
 	References []json.RawMessage `json:"references"`
-	Budget     *budget           `json:"budget"`
-	Metadata   json.RawMessage   `json:"metadata"`
+	// ContextBlocks are, too.
+	ContextBlocks []contextBlock  `json:"context_blocks"`
+	Budget        *budget         `json:"budget"`
+	Metadata      json.RawMessage `json:"metadata"`
 	// User is who the run is for, as the client knows them.
 	User string `json:"user"`
+}
+
+// contextBlock is what else the model is to know.
+type contextBlock struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
 }
 
 // budget narrows a profile's limits. Zero changes nothing.
@@ -102,6 +110,9 @@ func decodeStart(raw []byte) (engine.StartRequest, error) {
 	}
 	req = engine.StartRequest{Profile: b.Profile, Input: input, SessionID: b.SessionID, Mode: b.Mode,
 		WhenBusy: engine.WhenBusy(b.WhenBusy), Context: given(b.Context), Page: given(b.Page), References: b.References, Metadata: given(b.Metadata), User: b.User}
+	for _, c := range b.ContextBlocks {
+		req.ContextBlocks = append(req.ContextBlocks, engine.ContextBlock{Kind: c.Kind, Text: c.Text})
+	}
 	if b.Budget != nil {
 		for _, l := range []struct {
 			name  string

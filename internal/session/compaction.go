@@ -19,12 +19,16 @@ type Compaction struct {
 	Summary string `json:"summary,omitempty"`
 	// FirstKept is the entry of the first message that stays; empty: none does.
 	FirstKept string `json:"first_kept,omitempty"`
-	// Shortened are messages that stay and were too large.
-	Shortened []Shortened `json:"shortened,omitempty"`
+	// Shortened are the entries of messages that stay and were too large, ShortenedTo is
+	// how many bytes are left of each of their texts.
+	Shortened   []string `json:"shortened,omitempty"`
+	ShortenedTo int      `json:"shortened_to,omitempty"`
 	// ReadFiles and ModifiedFiles are the files of all calls that the summary stands
 	// for, also through earlier summaries. A file is in one of the lists.
 	ReadFiles     []string `json:"read_files,omitempty"`
 	ModifiedFiles []string `json:"modified_files,omitempty"`
+	// Context is what was said beside people's words and still holds.
+	Context []message.Block `json:"context,omitempty"`
 	// Reason is why, as [run.Compact] says. Model wrote the summary; empty: it is made of
 	// excerpts.
 	Reason string         `json:"reason,omitempty"`
@@ -33,12 +37,6 @@ type Compaction struct {
 	// TokensBefore and TokensAfter are about how large the conversation was and is.
 	TokensBefore int `json:"tokens_before,omitempty"`
 	TokensAfter  int `json:"tokens_after,omitempty"`
-}
-
-// Shortened is how many bytes are left of each text of a message.
-type Shortened struct {
-	Entry string `json:"entry"`
-	Bytes int    `json:"bytes"`
 }
 
 // summaryDetails marks the message that a summary is read as.
@@ -66,7 +64,7 @@ func (c *Compaction) Message(at int64) (message.Message, bool) {
 	}
 	list("files-read", c.ReadFiles)
 	list("files-modified", c.ModifiedFiles)
-	m := message.User(b.String())
+	m := message.Message{Role: message.RoleUser, Content: append(slices.Clone(c.Context), message.Text(b.String()))}
 	m.Timestamp, m.Details = at, json.RawMessage(summaryDetails)
 	return m, true
 }
@@ -96,8 +94,8 @@ func Context(path []*store.Entry) (items []Item, made *Made, problems []Problem)
 		}
 		kept, bad := Items(path[first:])
 		for j := range kept {
-			if k := slices.IndexFunc(c.Shortened, func(s Shortened) bool { return s.Entry == kept[j].Entry }); k >= 0 {
-				kept[j].Message = Shorten(kept[j].Message, c.Shortened[k].Bytes)
+			if slices.Contains(c.Shortened, kept[j].Entry) {
+				kept[j].Message = Shorten(kept[j].Message, c.ShortenedTo)
 			}
 		}
 		return append(items, kept...), &Made{*c, e.Created}, append(problems, bad...)
@@ -137,7 +135,7 @@ func Shorten(m message.Message, bytes int) message.Message {
 		case b.Type == message.BlockThinking && len(b.Text) > bytes:
 			continue // it is signed, and worth nothing in part
 		case b.Type == message.BlockText && len(b.Text) > bytes:
-			b = message.Text(middleOut(b.Text, bytes))
+			b.Text = middleOut(b.Text, bytes)
 		case b.Type == message.BlockToolCall && len(b.Arguments) > bytes:
 			note, err := json.Marshal(map[string]string{"left_out": middleOut(string(b.Arguments), bytes/2)})
 			if err == nil {

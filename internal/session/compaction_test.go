@@ -32,7 +32,7 @@ func said(items []Item) string {
 func TestContextBeginsAtTheNewestCompaction(t *testing.T) {
 	user := func(id string) *store.Entry { return row(id, KindMessage, message.User(id)) }
 	path := []*store.Entry{user("a"), user("b"), row("c", KindCompaction, Compaction{Summary: "one", FirstKept: "b"}), user("d"), user("e"),
-		row("f", KindCompaction, Compaction{Summary: "two", FirstKept: "d", Shortened: []Shortened{{"e", 0}}, ReadFiles: []string{"x.go"}})}
+		row("f", KindCompaction, Compaction{Summary: "two", FirstKept: "d", Shortened: []string{"e"}, ReadFiles: []string{"x.go"}})}
 	for _, test := range []struct {
 		change func()
 		want   string
@@ -252,7 +252,7 @@ func TestExcerptsSayWhatWasAsked(t *testing.T) {
 // the compaction does not stand for.
 func FuzzContext(f *testing.F) {
 	f.Add([]byte(`{"summary":"s","first_kept":"b"}`), uint8(2))
-	f.Add([]byte(`{"first_kept":"a","shortened":[{"entry":"a","bytes":-5}]}`), uint8(3))
+	f.Add([]byte(`{"first_kept":"a","shortened":["a"],"shortened_to":-5}`), uint8(3))
 	f.Fuzz(func(t *testing.T, body []byte, at uint8) {
 		path := []*store.Entry{row("a", KindMessage, message.User("a")), row("b", KindMessage, message.User("b")), row("d", KindMessage, message.User("d"))}
 		path = slices.Insert(path, int(at)%4, &store.Entry{ID: "c", Kind: KindCompaction, Body: body})

@@ -245,7 +245,7 @@ func LeaveOut(m message.Message, what, reason string) message.Message {
 			}
 		case message.BlockText:
 			if what == LeaveText && len(b.Text) > shownBytes {
-				b = message.Text(cutText(b.Text) + "\n[The rest is left out: " + reason + ".]")
+				b = message.Block{Type: message.BlockText, Text: cutText(b.Text) + "\n[The rest is left out: " + reason + ".]", Context: b.Context}
 			} else if what == LeaveMessage {
 				continue
 			}

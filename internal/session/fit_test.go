@@ -176,3 +176,14 @@ func TestRepeatedIDsAreCheap(t *testing.T) {
 		t.Errorf("%.0f allocations for 200 replies, %.0f for 1600", short, long)
 	}
 }
+
+// A block of context stays one when its text is cut: it is told again, and is not taken
+// for a person's words.
+func TestContextIsCutAsContext(t *testing.T) {
+	m := message.User("words")
+	m.Content = append([]message.Block{{Type: message.BlockText, Text: strings.Repeat("x", 5000), Context: "tree"}}, m.Content...)
+	out := LeaveOut(m, LeaveText, "it is too long")
+	if b := out.Content[0]; b.Context != "tree" || len(b.Text) >= 5000 || out.Text() != "words" {
+		t.Errorf("%+v", out.Content)
+	}
+}

@@ -79,14 +79,26 @@ func promptsOnlyGrow(t *testing.T, provider string) {
 		session = r.SessionID
 		w.restart()
 	}
-	type request struct {
-		Tools, System json.RawMessage
-		Messages      []json.RawMessage
+	bodies := recorded(t, model.URL)
+	before := growing(t, bodies)
+	if len(bodies) < 20 || len(before.Tools) < 10 {
+		t.Errorf("%d requests, tools %s", len(bodies), before.Tools)
 	}
+}
+
+// request is what of a request is the model's prompt.
+type request struct {
+	Tools, System json.RawMessage
+	Messages      []json.RawMessage
+}
+
+// growing holds that each request begins with the one before it, byte for byte, and
+// gives the last.
+func growing(t *testing.T, bodies []json.RawMessage) request {
+	t.Helper()
 	// Marks say where a cache may end; they move on and are no part of the text.
 	marks := regexp.MustCompile(`,?"cache_control":\{[^}]*\}`)
 	var before request
-	bodies := recorded(t, model.URL)
 	for i, raw := range bodies {
 		var now request
 		if err := json.Unmarshal(marks.ReplaceAll(raw, nil), &now); err != nil {
@@ -105,7 +117,5 @@ func promptsOnlyGrow(t *testing.T, provider string) {
 		}
 		before = now
 	}
-	if len(bodies) < 20 || len(before.Tools) < 10 {
-		t.Errorf("%d requests, tools %s", len(bodies), before.Tools)
-	}
+	return before
 }

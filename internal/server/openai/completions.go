@@ -55,7 +55,7 @@ func (f *Face) Completions(w http.ResponseWriter, r *http.Request) error {
 		h.Set("X-Agentd-Ignored", strings.Join(c.ignored, ", "))
 	}
 	a := &answer{id: "chatcmpl-" + started.ID, created: f.cfg.Now().Unix(), model: c.model, fingerprint: fingerprint(started)}
-	n := &narrator{engine: f.engine, ref: ref, hold: req.Overrides.JSON && !req.Overrides.NoTools}
+	n := &narrator{engine: f.engine, ref: ref, hold: started.JSON || req.Overrides.JSON}
 	f.clients.join(ref)
 	gone := true // also after a panic
 	defer func() {

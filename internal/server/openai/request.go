@@ -33,6 +33,11 @@ type chatRequest struct {
 	SafetyIdentifier    string          `json:"safety_identifier"`
 	Metadata            json.RawMessage `json:"metadata"`
 	ReasoningEffort     string          `json:"reasoning_effort"`
+	// ContextBlocks are agentd's own: what else the model is to know with the input.
+	ContextBlocks []struct {
+		Kind string `json:"kind"`
+		Text string `json:"text"`
+	} `json:"context_blocks"`
 
 	// What can not be done is refused rather than ignored.
 	N            *int            `json:"n"`
@@ -94,6 +99,11 @@ func decodeCall(raw []byte) (*call, *chatRequest, error) {
 	c := &call{model: b.Model, stream: b.Stream, includeUsage: b.Stream && b.StreamOptions != nil && b.StreamOptions.IncludeUsage, ignored: b.ignored()}
 	if err := b.conversation(&c.start); err != nil {
 		return nil, nil, err
+	}
+	if len(c.start.Input) > 0 { // a client that goes on with its tools' results says nothing new
+		for _, x := range b.ContextBlocks {
+			c.start.ContextBlocks = append(c.start.ContextBlocks, engine.ContextBlock{Kind: x.Kind, Text: x.Text})
+		}
 	}
 	o := &c.start.Overrides
 	for _, step := range []func(*engine.Overrides) *Error{b.sampling, b.format, b.tools, b.effort} {
