@@ -36,6 +36,13 @@ type Harness struct {
 	Provider, API, Model string
 	// Path is that of a request.
 	Path string
+	// Fixtures is the folder of the fixtures under testdata; empty: testdata itself.
+	Fixtures string
+	// Sign sets the signature of a text or a tool call of the fixtures; nil: they
+	// have none.
+	Sign func(b *message.Block)
+	// NoStop says that the format has no place for stop texts.
+	NoStop bool
 	// Key finds the credential in a request.
 	Key func(h http.Header) string
 	// Usage is what the fixture of a scenario counts, cost left out.
@@ -138,9 +145,9 @@ func stream(fixture []byte) http.HandlerFunc {
 	}
 }
 
-func fixture(t testing.TB, name string) []byte {
+func (h *Harness) fixture(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name+".sse"))
+	b, err := os.ReadFile(filepath.Join("testdata", h.Fixtures, name+".sse"))
 	if err != nil {
 		t.Fatal(err)
 	}
