@@ -350,7 +350,9 @@ func FuzzStops(f *testing.F) {
 }
 
 func TestResponsesOldReasoningIsNotSent(t *testing.T) {
-	item := func(n string) string { return `{"type":"reasoning","id":"rs_` + n + `","encrypted_content":"THINK` + n + `"}` }
+	item := func(n string) string {
+		return `{"type":"reasoning","id":"rs_` + n + `","encrypted_content":"THINK` + n + `"}`
+	}
 	modeltest.OldReasoning(t, "", item("%[1]d"), func(t *testing.T, history []message.Message) string {
 		for i := range history {
 			for j := range history[i].Content {
