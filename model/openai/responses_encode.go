@@ -68,8 +68,8 @@ func (p *Provider) appendItemSettings(b []byte, req *model.Request, info *model.
 	b = append(b, `,"stream":true,"store":false`...)
 	effort := effortOf(req, info)
 	// A model that does not reason refuses to be asked for its reasoning, so one that
-	// is not known is asked only where somebody said that it thinks.
-	thinks := info.Reasoning || !info.Priced() && req.Thinking != "" && req.Thinking != model.ThinkingOff
+	// is not known is asked only where somebody said that it thinks, or it has.
+	thinks := info.Reasoning || !info.Priced() && (req.Thinking != "" && req.Thinking != model.ThinkingOff || p.reasoned(req))
 	if thinks {
 		b = append(b, `,"include":["reasoning.encrypted_content"]`...)
 	}
@@ -102,6 +102,22 @@ func (p *Provider) appendItemSettings(b []byte, req *model.Request, info *model.
 		b = llmwire.AppendString(llmwire.AppendKey(b, "prompt_cache_key"), shorten(req.SessionID, 64))
 	}
 	return append(b, '}'), nil
+}
+
+// reasoned reports whether the model has reasoned in this conversation, encrypted or not.
+func (p *Provider) reasoned(req *model.Request) bool {
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		if m.Role != message.RoleAssistant || m.API != APIResponses || m.Provider != p.name || m.Model != req.Model {
+			continue
+		}
+		for j := range m.Content {
+			if b := &m.Content[j]; b.Type == message.BlockThinking && strings.HasPrefix(b.Signature, "{") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // appendItemTools writes tools. Responses takes schemas as strict ones unless told
