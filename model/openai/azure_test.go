@@ -17,7 +17,9 @@ import (
 )
 
 func TestAzureConformance(t *testing.T) {
-	modeltest.Run(t, responsesHarness("/openai/v1/responses", &Azure{}))
+	h := responsesHarness("/openai/v1/responses", &Azure{})
+	h.Complete = nil // the same stream as OpenAI's
+	modeltest.Run(t, h)
 }
 
 // Where requests go, by what was written down.
@@ -191,5 +193,22 @@ func TestRenewedKey(t *testing.T) {
 				t.Errorf("error %+v", e)
 			}
 		})
+	}
+}
+
+// Who can not be asked just now is asked again; who says no is not.
+func TestCredentialErrors(t *testing.T) {
+	for kind, want := range map[fault.Kind]model.Class{fault.Unavailable: model.ClassConnection, fault.Unauthorized: model.ClassAuth} {
+		p, err := New(Config{BaseURL: "https://res.openai.azure.com", Azure: &Azure{Token: true}, Credential: func(context.Context) (string, error) {
+			return "", &fault.Error{Kind: kind, Err: errors.New("no token"), Hint: "look"}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Generate(t.Context(), &model.Request{Model: "m", Messages: []message.Message{message.User("hi")}}, nil)
+		var e *model.Error
+		if !errors.As(err, &e) || e.Class != want || e.Message == "" {
+			t.Errorf("%s: %v", kind, err)
+		}
 	}
 }

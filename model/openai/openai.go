@@ -13,6 +13,7 @@ import (
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
+	"agentd/fault"
 	"agentd/internal/llmwire"
 	"agentd/message"
 	"agentd/model"
@@ -63,7 +64,9 @@ type Config struct {
 	Protocol Protocol
 	// Azure says that BaseURL is an Azure OpenAI resource. Nil: it is none.
 	Azure *Azure
-	// Credential gives the key of each request. Nil: none is sent.
+	// Credential gives the key of each request. Nil: none is sent. An error is one of
+	// class auth; a *fault.Error of kind unavailable is one of connection, which may go
+	// away.
 	Credential model.CredentialFunc
 	// Renew is asked when the server refuses a key (401) that Credential gave: the
 	// request is sent once more if the answer is another key. Nil: a refused key is an
@@ -248,7 +251,7 @@ func (p *Provider) send(call *llmwire.Call, path string, body []byte) (*http.Res
 	key := ""
 	refused := func(err error) *model.Error {
 		e := call.Fail(err)
-		if e.Class == model.ClassConnection {
+		if e.Class == model.ClassConnection && fault.KindOf(err) != fault.Unavailable {
 			e.Class = model.ClassAuth
 		}
 		return e
