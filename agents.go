@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path"
 	"slices"
@@ -50,6 +51,8 @@ type agents struct {
 	// project are the instructions in the working folder and above it; dir is that folder.
 	project *projectFiles
 	dir     string
+	// azureClient reaches Azure's identity services; nil: their SDK's own.
+	azureClient *http.Client
 
 	mu        sync.Mutex
 	providers map[string]model.Provider // by profile and position
@@ -230,8 +233,7 @@ func (a *agents) Profiles(context.Context, string) ([]engine.ProfileView, error)
 func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 	usable := p.UsableModels(a.env)
 	if len(usable) == 0 {
-		_, err := p.PrimaryModel.APIKey(a.env)
-		return nil, err
+		return nil, p.PrimaryModel.Ready(a.env)
 	}
 	var out []engine.Model
 	for i := range usable {
@@ -340,13 +342,20 @@ func (a *agents) newProvider(m *profile.Model) (model.Provider, error) {
 			return nil, err
 		}
 		return script.New(s, nil), nil
-	case "openai":
-		field := m.MaxTokensField
-		if field == "auto" {
-			field = ""
+	case "openai", "azure":
+		cfg := openai.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue, Options: &openai.Options{Summaries: m.ReasoningSummary}}
+		if m.MaxTokensField != "auto" {
+			cfg.Options.MaxTokensField = m.MaxTokensField
 		}
-		return openai.New(openai.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue,
-			Options: &openai.Options{MaxTokensField: field}})
+		if m.API != "auto" {
+			cfg.Protocol = openai.Protocol(m.API)
+		}
+		if m.Provider == "azure" {
+			if err := a.azure(m, &cfg); err != nil {
+				return nil, err
+			}
+		}
+		return openai.New(cfg)
 	case "anthropic":
 		return anthropic.New(anthropic.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue})
 	}

@@ -16,6 +16,9 @@ func (a *agents) guardProvider(p *profile.Profile, m *profile.Model, pr model.Pr
 	if u, err := url.Parse(m.BaseURL); err == nil && m.BaseURL != "" {
 		name += " at " + u.Redacted() // it is told in errors
 	}
+	if m.Azure.Resource != "" && m.BaseURL == "" {
+		name += " at " + m.Azure.Resource
+	}
 	if m.APIKeyEnv != "" {
 		// Another account: its limits and its credit are its own.
 		name += " with " + m.APIKeyEnv

@@ -22,7 +22,9 @@ func TestLookup(t *testing.T) {
 		{"openai", "gpt-4o-2024-05-13", true, 128_000, 5 * message.Dollar}, // a dated row of its own
 		{"openai", "gpt-4o-2024-08-06", true, 128_000, 1},                  // the configured gpt-4o
 		{"openai", "gpt-99", false, DefaultContextWindow, 0},
-		{"azure", "gpt-4o", false, DefaultContextWindow, 0},
+		{"azure", "gpt-4o", true, 128_000, message.Dollar * 5 / 2}, // what OpenAI takes; the configured price is OpenAI's
+		{"azure", "gpt-5-2025-08-07", true, 400_000, message.Dollar * 5 / 4},
+		{"azure", "claude-haiku-4-5", false, DefaultContextWindow, 0},
 		{"local", "qwen", true, 32_768, 0}, // free, and known to be
 		{"", "", false, DefaultContextWindow, 0},
 		{"openai", "-2025-08-07", false, DefaultContextWindow, 0},

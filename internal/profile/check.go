@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"agentd/fault"
 )
 
 // Semantic versions as https://semver.org (2.0.0) has them, simplified:
@@ -96,10 +98,15 @@ func (l *loader) models(f *profileFile) {
 	if d.wrong("primary_model") || d.wrong("fallback_models") || !d.has("primary_model") {
 		return
 	}
-	if len(p.UsableModels(l.opts.Env)) == 0 {
-		d.warn("primary_model", "no model of this profile has its API key: "+p.PrimaryModel.KeyEnv()+" is not set",
-			"export "+p.PrimaryModel.KeyEnv()+"=…")
+	if len(p.UsableModels(l.opts.Env)) > 0 {
+		return
 	}
+	if err := p.PrimaryModel.Ready(l.opts.Env); p.PrimaryModel.Provider == "azure" && fault.KindOf(err) == fault.Invalid {
+		d.warn("primary_model", "no model of this profile can be used: "+err.Error(), fault.HintOf(err))
+		return
+	}
+	d.warn("primary_model", "no model of this profile has its API key: "+p.PrimaryModel.KeyEnv()+" is not set",
+		"export "+p.PrimaryModel.KeyEnv()+"=…")
 }
 
 func (l *loader) model(d *decoder, key string, m *Model) {
@@ -111,6 +118,7 @@ func (l *loader) model(d *decoder, key string, m *Model) {
 		d.fail(d.at(key+".provider"), key+".provider", "this version has no adapter for "+m.Provider, hint)
 	}
 	l.price(d, key, m)
+	l.azure(d, key, m)
 	if m.Script == "" {
 		return
 	}

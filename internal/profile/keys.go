@@ -10,6 +10,9 @@ import (
 // KeyEnv is the name of the environment variable that holds the model's API
 // key; empty if it has none.
 func (m *Model) KeyEnv() string {
+	if m.Provider == "azure" && (m.Azure.Auth == "entra_id" || m.Azure.Auth == "managed_identity" || m.Azure.KeyVault != "") {
+		return ""
+	}
 	if m.APIKeyEnv != "" {
 		return m.APIKeyEnv
 	}
@@ -29,14 +32,24 @@ func (m *Model) KeyEnv() string {
 
 // keyOptional: a server of one's own often asks for no key.
 func (m *Model) keyOptional() bool {
-	return m.KeyEnv() == "" || m.BaseURL != "" && m.APIKeyEnv == ""
+	return m.KeyEnv() == "" || m.BaseURL != "" && m.APIKeyEnv == "" && m.Provider != "azure"
 }
 
-// Usable reports whether the model has the key it needs. env may be nil for the
-// process's environment.
-func (m *Model) Usable(env func(string) (string, bool)) bool {
-	_, err := m.APIKey(env)
-	return err == nil
+// Usable reports whether the model is Ready. env may be nil for the process's
+// environment.
+func (m *Model) Usable(env func(string) (string, bool)) bool { return m.Ready(env) == nil }
+
+// Ready says what a model lacks to be used: its key, or the address of its resource at
+// Azure. The error is a *fault.Error. env may be nil for the process's environment.
+func (m *Model) Ready(env func(string) (string, bool)) error {
+	if _, err := m.APIKey(env); err != nil {
+		return err
+	}
+	if m.Provider != "azure" {
+		return nil
+	}
+	_, err := m.AzureAddress(env)
+	return err
 }
 
 // APIKey reads the model's key; it is asked for each request, because keys are

@@ -74,12 +74,18 @@ type Model struct {
 	Provider string `json:"provider" required:"true" enum:"anthropic,openai,azure,gemini,ollama,script"`
 	// The provider's own id of the model.
 	Model string `json:"model" required:"true" example:"claude-sonnet-5"`
-	// Where the API is, as in that provider's own SDK: OpenAI's ends in `/v1`, Anthropic's does not. Empty: the provider's own address.
+	// Where the API is, as in that provider's own SDK: OpenAI's ends in `/v1`, Anthropic's does not. Empty: the provider's own address. Of `azure`: the resource's address, see `azure`.
 	BaseURL string `json:"base_url,omitempty" format:"url" example:"http://127.0.0.1:11434/v1"`
 	// Name of the environment variable that holds the API key; the key itself never stands in a file. Empty: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY` and so on. With a `base_url` and no `api_key_env`, a missing key is no error.
 	APIKeyEnv string `json:"api_key_env,omitempty" format:"env" example:"MY_GATEWAY_KEY"`
 	// For provider `script`: the script file, relative to the configs folder. Empty: the built-in demonstration.
 	Script string `json:"script,omitempty" example:"scripts/greeter.yaml"`
+	// Which of OpenAI's two APIs is spoken, for providers `openai` and `azure`: `responses` keeps the model's reasoning from step to step, `chat` (Chat Completions) is what other servers speak. `auto`: `responses` at OpenAI's own address and at Azure from API version 2025-03-01 on, else `chat`.
+	API string `json:"api,omitempty" default:"auto" enum:"auto,responses,chat"`
+	// Summaries of what the model thought, which `responses` gives; OpenAI wants the organisation verified for some models, and refuses requests otherwise: `none` does not ask.
+	ReasoningSummary string `json:"reasoning_summary,omitempty" default:"auto" enum:"auto,concise,detailed,none"`
+	// For provider `azure`: the resource, the deployment, and who agentd is to it.
+	Azure Azure `json:"azure,omitzero" example:"{resource: my-resource, auth: managed_identity}"`
 	// HTTP headers sent with each request. Values are treated as secrets.
 	Headers map[string]Secret `json:"headers,omitempty" example:"{X-Team: \"${TEAM}\"}"`
 	// Name of the output limit on the wire, for servers that know only one: `auto` takes what fits the address.

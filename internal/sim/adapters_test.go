@@ -32,11 +32,23 @@ func providers(t *testing.T, src string) map[string]model.Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	res, err := openai.New(openai.Config{BaseURL: srv.URL + "/v1", Protocol: openai.Responses, Credential: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	azure := func(base, version string, protocol openai.Protocol) model.Provider {
+		p, err := openai.New(openai.Config{BaseURL: srv.URL + base, Protocol: protocol, Azure: &openai.Azure{Version: version}, Credential: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
 	ant, err := anthropic.New(anthropic.Config{BaseURL: srv.URL, Credential: key})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]model.Provider{"openai": oai, "anthropic": ant, "script": script.New(s, nil)}
+	return map[string]model.Provider{"openai": oai, "responses": res, "azure": azure("/openai/v1", "", ""), "azure, token": azure("/openai/v1", "v1", openai.Responses),
+		"azure, dated": azure("/openai", "2025-04-01-preview", ""), "azure, dated chat": azure("/openai", "2024-12-01-preview", ""), "anthropic": ant, "script": script.New(s, nil)}
 }
 
 func request() *model.Request {
@@ -57,6 +69,7 @@ turns:
 `) {
 		t.Run(name, func(t *testing.T) {
 			req := request()
+			req.Thinking = model.ThinkingLow // of a model that is not known, Responses is asked for reasoning only so
 			text := ""
 			m, err := p.Generate(t.Context(), req, func(e model.StreamEvent) {
 				if e.Type == model.StreamTextDelta {

@@ -1,6 +1,6 @@
 // Package sim is a model server for tests, demonstrations and benchmarks: it
-// speaks the wire formats of OpenAI's Chat Completions and Anthropic's Messages,
-// streamed and not, and answers from scripts (agentd/model/script).
+// speaks the wire formats of OpenAI's Responses and Chat Completions, at OpenAI's paths
+// and at Azure's, and of Anthropic's Messages, streamed and not, and answers from scripts (agentd/model/script).
 //
 // # What it promises
 //
@@ -17,6 +17,7 @@
 //
 // # Endpoints
 //
+//	POST /v1/responses              OpenAI
 //	POST /v1/chat/completions       OpenAI
 //	POST /v1/messages               Anthropic
 //	POST /v1/messages/count_tokens  Anthropic
@@ -25,6 +26,17 @@
 //	GET  /healthz                   200
 //	GET  /requests                  the recorded requests, oldest first
 //	POST /reset                     forget requests, prefixes and attempts
+//
+// Azure's paths are /openai/v1/… for the same, and with a dated api-version
+// /openai/responses and /openai/deployments/NAME/chat/completions. They want an api-key
+// or a bearer token, any.
+//
+// # Reasoning
+//
+// Responses keeps nothing: what `store` says is not looked at. Reasoning comes with its
+// sealed content if the request includes that, and with a summary if it asks for one.
+// What is sent back is checked: the seal, that an item follows it, and that an item which
+// had reasoning (its id says so) does not come without.
 //
 // The header X-Sim-Fault, or the query parameter sim_fault, makes one request fail:
 // "rate_limited, retry_after=2s" (see [script.ParseFault]).

@@ -50,6 +50,8 @@ type request struct {
 	script.Conversation
 	stream       bool
 	includeUsage bool     // OpenAI
+	encrypted    bool     // Responses: reasoning comes with its sealed content
+	summaries    bool     // Responses: and with a summary
 	prefix       prefixes // what the cache looks at
 }
 

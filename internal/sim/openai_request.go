@@ -37,6 +37,9 @@ func (openAI) parse(r *http.Request, body string, _ bool) (*request, *apiError) 
 	if fail != nil {
 		return nil, fail
 	}
+	if deployment := r.PathValue("deployment"); deployment != "" { // Azure: the path says it
+		p.req.Model = deployment
+	}
 	switch {
 	case p.req.Model == "":
 		return nil, oaiBad("", "", "you must provide a model parameter")

@@ -145,13 +145,23 @@ func (s *Server) models() []string {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	var p protocol = openAI{}
-	if strings.HasPrefix(path, "/v1/messages") || path != "/v1/chat/completions" && r.Header.Get("Anthropic-Version") != "" {
+	if strings.HasPrefix(path, "/openai/") {
+		var fail *apiError
+		if path, fail = azurePath(r); fail != nil {
+			s.fail(w, r, p, fail)
+			return
+		}
+	}
+	if strings.HasPrefix(path, "/v1/messages") || path != "/v1/chat/completions" && path != "/v1/responses" && r.Header.Get("Anthropic-Version") != "" {
 		p = anthropic{}
+	}
+	if path == "/v1/responses" {
+		p = responses{}
 	}
 	want := http.MethodGet
 	var handle func()
 	switch {
-	case path == "/v1/chat/completions", path == "/v1/messages":
+	case path == "/v1/chat/completions", path == "/v1/responses", path == "/v1/messages":
 		want, handle = http.MethodPost, func() { s.generate(w, r, p) }
 	case path == "/v1/messages/count_tokens":
 		want, handle = http.MethodPost, func() { s.countTokens(w, r) }

@@ -53,7 +53,7 @@ func notAStream(t *testing.T, h Harness) {
 
 // cancel ends the context at each stage of a call.
 func cancel(t *testing.T, h Harness) {
-	whole := fixture(t, "text")
+	whole := h.fixture(t, "text")
 	stages := map[string]http.HandlerFunc{
 		"before the response": func(w http.ResponseWriter, r *http.Request) {},
 		"in the stream": func(w http.ResponseWriter, r *http.Request) {
@@ -114,7 +114,7 @@ func cancel(t *testing.T, h Harness) {
 
 // silence: a provider that says nothing for too long, before and in a stream.
 func silence(t *testing.T, h Harness) {
-	whole := fixture(t, "text")
+	whole := h.fixture(t, "text")
 	for _, n := range []int{0, len(whole) / 2} {
 		f := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if n > 0 {
@@ -142,7 +142,7 @@ func noConnection(t *testing.T, h Harness) {
 
 func credentials(t *testing.T, h Harness) {
 	t.Run("asked for each request", func(t *testing.T) {
-		f := serve(t, stream(fixture(t, "text")))
+		f := serve(t, stream(h.fixture(t, "text")))
 		n := 0
 		p := h.New(t, Server{URL: f.URL, Key: func(context.Context) (string, error) {
 			n++
@@ -163,7 +163,7 @@ func credentials(t *testing.T, h Harness) {
 		}
 	})
 	t.Run("none", func(t *testing.T) {
-		f := serve(t, stream(fixture(t, "text")))
+		f := serve(t, stream(h.fixture(t, "text")))
 		if _, err := h.New(t, Server{URL: f.URL}).Generate(t.Context(), h.ask(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func credentials(t *testing.T, h Harness) {
 		}
 	})
 	t.Run("not to be had", func(t *testing.T) {
-		f := serve(t, stream(fixture(t, "text")))
+		f := serve(t, stream(h.fixture(t, "text")))
 		gone := errors.New("the vault is sealed")
 		p := h.New(t, Server{URL: f.URL, Key: func(context.Context) (string, error) { return "", gone }})
 		m, err := p.Generate(t.Context(), h.ask(), nil)
@@ -204,7 +204,7 @@ func credentials(t *testing.T, h Harness) {
 		}
 	})
 	t.Run("not sent elsewhere", func(t *testing.T) {
-		other := serve(t, stream(fixture(t, "text")))
+		other := serve(t, stream(h.fixture(t, "text")))
 		f := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL+h.Path, http.StatusTemporaryRedirect)
 		})
@@ -222,7 +222,7 @@ func reuse(t *testing.T, h Harness) {
 	remotes := map[string]bool{}
 	f := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		remotes[r.RemoteAddr] = true
-		stream(fixture(t, "text"))(w, r)
+		stream(h.fixture(t, "text"))(w, r)
 	})
 	p := h.adapter(t, f)
 	for range 5 {

@@ -36,6 +36,13 @@ type Harness struct {
 	Provider, API, Model string
 	// Path is that of a request.
 	Path string
+	// Fixtures is the folder of the fixtures under testdata; empty: testdata itself.
+	Fixtures string
+	// Sign sets the signature of a text or a tool call of the fixtures; nil: they
+	// have none.
+	Sign func(b *message.Block)
+	// NoStop says that the format has no place for stop texts.
+	NoStop bool
 	// Key finds the credential in a request.
 	Key func(h http.Header) string
 	// Usage is what the fixture of a scenario counts, cost left out.
@@ -43,7 +50,8 @@ type Harness struct {
 	// Signature is that of the thinking block in the fixture thinking.sse;
 	// Replay is how the block must appear in the next request.
 	Signature, Replay string
-	// Complete returns from which length on a cut fixture is an answer.
+	// Complete returns from which length on a cut fixture is an answer. Nil: streams
+	// are not cut, because another harness of the same decoder does that.
 	Complete func(fixture []byte) int
 	// Failures are error responses; Broken are fixtures that end in an error.
 	Failures []Failure
@@ -73,7 +81,9 @@ func Run(t *testing.T, h Harness) {
 	t.Run("scenarios", func(t *testing.T) { scenarios(t, h) })
 	t.Run("stream", func(t *testing.T) { eventStream(t, h) })
 	t.Run("broken streams", func(t *testing.T) { brokenStreams(t, h) })
-	t.Run("cut at every byte", func(t *testing.T) { cuts(t, h) })
+	if h.Complete != nil {
+		t.Run("cut at every byte", func(t *testing.T) { cuts(t, h) })
+	}
 	t.Run("failures", func(t *testing.T) { failures(t, h) })
 	t.Run("not a stream", func(t *testing.T) { notAStream(t, h) })
 	t.Run("cancel", func(t *testing.T) { cancel(t, h) })
@@ -138,9 +148,9 @@ func stream(fixture []byte) http.HandlerFunc {
 	}
 }
 
-func fixture(t testing.TB, name string) []byte {
+func (h *Harness) fixture(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name+".sse"))
+	b, err := os.ReadFile(filepath.Join("testdata", h.Fixtures, name+".sse"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func call(id, name, arguments string) message.Block {
 
 func (h *Harness) scenarios() []scenario {
 	think := message.Block{Type: message.BlockThinking, Text: "Six times seven.", Signature: h.Signature}
-	return []scenario{
+	all := []scenario{
 		{"text", []message.Block{message.Text("Hello, wörld! 👋")}, message.StopEnd},
 		{"thinking", []message.Block{think, message.Text("42")}, message.StopEnd},
 		{"tool", []message.Block{message.Text("I will look."), call("call_1", "read", `{"path": "a.txt"}`)}, message.StopToolUse},
@@ -37,12 +37,20 @@ func (h *Harness) scenarios() []scenario {
 		{"repaired", []message.Block{call("call_1", "write", `{"path":"C:\\temp","text":"one\ntwo"}`)}, message.StopToolUse},
 		{"empty", []message.Block{}, message.StopEnd},
 	}
+	for _, s := range all {
+		for i := range s.content {
+			if b := &s.content[i]; h.Sign != nil && b.Type != message.BlockThinking {
+				h.Sign(b)
+			}
+		}
+	}
+	return all
 }
 
 func scenarios(t *testing.T, h Harness) {
 	for _, s := range h.scenarios() {
 		t.Run(s.name, func(t *testing.T) {
-			f := serve(t, stream(fixture(t, s.name)))
+			f := serve(t, stream(h.fixture(t, s.name)))
 			var events recorder
 			m, err := h.adapter(t, f).Generate(t.Context(), h.ask(), events.add)
 			if err != nil {
@@ -181,7 +189,7 @@ func (r *recorder) check(t *testing.T, m *message.Message) {
 // eventStream checks the adapter behind model.Stream, where events are read
 // while later ones arrive.
 func eventStream(t *testing.T, h Harness) {
-	f := serve(t, stream(fixture(t, "tool")))
+	f := serve(t, stream(h.fixture(t, "tool")))
 	s := model.Stream(t.Context(), h.adapter(t, f), h.ask())
 	text := ""
 	var last model.StreamEvent
@@ -203,7 +211,7 @@ func eventStream(t *testing.T, h Harness) {
 func brokenStreams(t *testing.T, h Harness) {
 	for name, class := range h.Broken {
 		t.Run(name, func(t *testing.T) {
-			f := serve(t, stream(fixture(t, name)))
+			f := serve(t, stream(h.fixture(t, name)))
 			m, err := h.adapter(t, f).Generate(t.Context(), h.ask(), nil)
 			e := failed(t, m, err, class)
 			if e.Message == "" {
@@ -234,7 +242,7 @@ func failed(t testing.TB, m *message.Message, err error, class model.Class) *mod
 // then it must be the whole one.
 func cuts(t *testing.T, h Harness) {
 	for _, name := range []string{"tool", "thinking"} {
-		whole := fixture(t, name)
+		whole := h.fixture(t, name)
 		complete := h.Complete(whole)
 		if complete <= 0 || complete > len(whole) {
 			t.Fatalf("the fixture %s has no end", name)
@@ -278,10 +286,10 @@ func cuts(t *testing.T, h Harness) {
 // an answer must be sound. Call it from a fuzz target of the adapter.
 func Fuzz(f *testing.F, h Harness) {
 	for _, s := range h.scenarios() {
-		f.Add(fixture(f, s.name))
+		f.Add(h.fixture(f, s.name))
 	}
 	for name := range h.Broken {
-		f.Add(fixture(f, name))
+		f.Add(h.fixture(f, name))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var events recorder

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"io"
 	"strconv"
 
 	"agentd/internal/llmwire"
@@ -260,6 +261,15 @@ func (d *decoder) count(raw []byte) {
 	}
 	d.usage = u
 }
+
+// complete implements decoding: a finish_reason is the end, whatever else a server
+// leaves out; a broken connection after it is forgiven once usage came.
+func (d *decoder) complete(err error) bool {
+	return d.finish != "" && (err == io.EOF || d.usage != nil)
+}
+
+func (d *decoder) partial() *message.Message { return &d.reply.Message }
+func (d *decoder) used() *message.Usage      { return d.usage }
 
 // end closes the reply after a finish_reason, and says if it was no answer.
 func (d *decoder) end() *model.Error {

@@ -20,7 +20,7 @@ func play(t testing.TB, name string) (*message.Message, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := New(Config{Options: &Options{Client: &http.Client{Transport: canned(b)}}})
+	p, err := New(Config{Protocol: Chat, Options: &Options{Client: &http.Client{Transport: canned(b)}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func (p *Provider) encode(req *model.Request, info *model.Info) ([]byte, *model.
 	}
 	b := make([]byte, 0, size)
 	b = append(b, '{')
-	b = llmwire.AppendString(llmwire.AppendKey(b, "model"), req.Model)
+	b = llmwire.AppendString(llmwire.AppendKey(b, "model"), p.deployed(req.Model))
 	b = append(llmwire.AppendKey(b, "messages"), '[')
 	if system := joinSystem(req.System); system != "" {
 		b = append(b, `{"role":"system","content":`...)
@@ -74,33 +74,13 @@ func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info
 	if req.MaxTokens > 0 {
 		b = strconv.AppendInt(llmwire.AppendKey(b, p.maxTokens), int64(req.MaxTokens), 10)
 	}
-	effort := info.Effort(req.Thinking)
-	if !info.Priced() { // unknown: what was asked for, in OpenAI's words
-		effort = string(req.Thinking)
-		switch req.Thinking {
-		case model.ThinkingAdaptive:
-			effort = ""
-		case model.ThinkingOff:
-			effort = "none"
-		}
-	}
+	effort := effortOf(req, info)
 	if effort != "" {
 		b = llmwire.AppendString(llmwire.AppendKey(b, "reasoning_effort"), effort)
 	}
-	// Models that reason refuse sampling parameters, except when told not to.
-	if !info.NoSampling || effort == "none" {
-		for _, f := range []struct {
-			key   string
-			value *float64
-		}{{"temperature", req.Temperature}, {"top_p", req.TopP}} {
-			if f.value == nil {
-				continue
-			}
-			var ok bool
-			if b, ok = llmwire.AppendFloat(llmwire.AppendKey(b, f.key), *f.value); !ok {
-				return nil, &model.Error{Class: model.ClassInvalid, Message: f.key + " is not a number"}
-			}
-		}
+	b, failed := appendSampling(b, req, info, effort)
+	if failed != nil {
+		return nil, failed
 	}
 	if len(req.Stop) > 0 {
 		b = append(llmwire.AppendKey(b, "stop"), '[')
@@ -123,6 +103,41 @@ func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info
 		b = llmwire.AppendString(llmwire.AppendKey(b, "prompt_cache_key"), shorten(req.SessionID, 64))
 	}
 	return append(b, '}'), nil
+}
+
+// effortOf is the word for how hard to think, "" if the model decides.
+func effortOf(req *model.Request, info *model.Info) string {
+	if info.Priced() {
+		return info.Effort(req.Thinking)
+	}
+	switch req.Thinking { // unknown: what was asked for, in OpenAI's words
+	case model.ThinkingAdaptive:
+		return ""
+	case model.ThinkingOff:
+		return "none"
+	}
+	return string(req.Thinking)
+}
+
+// appendSampling writes temperature and top_p. Models that reason refuse them, except
+// when told not to.
+func appendSampling(b []byte, req *model.Request, info *model.Info, effort string) ([]byte, *model.Error) {
+	if info.NoSampling && effort != "none" {
+		return b, nil
+	}
+	for _, f := range []struct {
+		key   string
+		value *float64
+	}{{"temperature", req.Temperature}, {"top_p", req.TopP}} {
+		if f.value == nil {
+			continue
+		}
+		var ok bool
+		if b, ok = llmwire.AppendFloat(llmwire.AppendKey(b, f.key), *f.value); !ok {
+			return nil, &model.Error{Class: model.ClassInvalid, Message: f.key + " is not a number"}
+		}
+	}
+	return b, nil
 }
 
 func joinSystem(parts []model.SystemPart) string {

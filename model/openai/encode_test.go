@@ -36,7 +36,7 @@ func TestBody(t *testing.T) {
 	const user = `"messages":[{"role":"user","content":"hi"}]`
 	tool := []model.ToolSpec{{Name: "f", Schema: json.RawMessage(`{"type":"object"}`)}}
 	const tools = `,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
-	own, local := Config{}, Config{BaseURL: "http://127.0.0.1/v1", Provider: "local"}
+	own, local := Config{Protocol: Chat}, Config{BaseURL: "http://127.0.0.1/v1", Provider: "local"}
 	tests := []struct {
 		name string
 		cfg  Config
@@ -117,7 +117,7 @@ func TestMessages(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			want := `{"model":"m","messages":[` + tt.want + `]` + tail + `}`
-			if got := body(t, Config{}, &model.Request{Model: "m", Messages: tt.msgs}); got != want {
+			if got := body(t, Config{Protocol: Chat}, &model.Request{Model: "m", Messages: tt.msgs}); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
@@ -125,7 +125,7 @@ func TestMessages(t *testing.T) {
 }
 
 func TestImpossibleNumbers(t *testing.T) {
-	p, err := New(Config{})
+	p, err := New(Config{Protocol: Chat})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestImpossibleNumbers(t *testing.T) {
 // BenchmarkEncode is the request after 40 messages, with and without what was
 // kept from the request before.
 func BenchmarkEncode(b *testing.B) {
-	p, err := New(Config{})
+	p, err := New(Config{Protocol: Chat})
 	if err != nil {
 		b.Fatal(err)
 	}

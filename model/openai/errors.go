@@ -82,7 +82,7 @@ func classify(e *model.Error, kind string) {
 			e.Class = model.ClassNotFound
 		case "invalid_api_key", "authentication_error", "permission_error":
 			e.Class = model.ClassAuth
-		case "content_filter", "content_policy_violation":
+		case "content_filter", "content_policy_violation", "invalid_prompt", "cyber_policy":
 			e.Class = model.ClassRefused
 		case "overloaded_error", "engine_overloaded":
 			e.Class = model.ClassOverloaded
@@ -94,7 +94,8 @@ func classify(e *model.Error, kind string) {
 			if status == 0 {
 				status = http.StatusTooManyRequests
 			}
-		case "invalid_request_error":
+		case "invalid_request_error", "invalid_image", "invalid_image_format", "invalid_base64_image", "invalid_image_url", "image_too_large",
+			"image_too_small", "image_parse_error", "image_content_policy_violation", "unsupported_image_media_type", "empty_image_file":
 			if status == 0 {
 				status = http.StatusBadRequest
 			}

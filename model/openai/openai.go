@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -12,13 +13,31 @@ import (
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
+	"agentd/fault"
 	"agentd/internal/llmwire"
 	"agentd/message"
 	"agentd/model"
 )
 
-// API is the value of message.Message.API in replies of this adapter.
-const API = "openai-completions"
+// The values of message.Message.API in replies of this adapter, by the API that was
+// spoken.
+const (
+	API          = "openai-completions"
+	APIResponses = "openai-responses"
+)
+
+// Protocol is one of OpenAI's two APIs for replies.
+type Protocol string
+
+// The protocols. Default is Responses at api.openai.com and at Azure, whose newer
+// models take tools together with reasoning there alone, and Chat at every other
+// address, because that is what other servers speak. An API version of Azure from
+// before 2025-03-01 has Chat only.
+const (
+	Default   Protocol = ""
+	Chat      Protocol = "chat"
+	Responses Protocol = "responses"
+)
 
 const defaultBaseURL = "https://api.openai.com/v1"
 
@@ -38,10 +57,21 @@ type Config struct {
 	// Provider names the server in replies, errors and the catalogue.
 	// Default "openai".
 	Provider string
-	// BaseURL as in OpenAI's own SDKs, ending in /v1. Default OpenAI's.
+	// BaseURL as in OpenAI's own SDKs, ending in /v1. Default OpenAI's. Of an Azure
+	// resource: its address, see [Azure].
 	BaseURL string
-	// Credential gives the key of each request. Nil: none is sent.
+	// Protocol is the API that is spoken; see [Default].
+	Protocol Protocol
+	// Azure says that BaseURL is an Azure OpenAI resource. Nil: it is none.
+	Azure *Azure
+	// Credential gives the key of each request. Nil: none is sent. An error is one of
+	// class auth; a *fault.Error of kind unavailable is one of connection, which may go
+	// away.
 	Credential model.CredentialFunc
+	// Renew is asked when the server refuses a key (401) that Credential gave: the
+	// request is sent once more if the answer is another key. Nil: a refused key is an
+	// error at once.
+	Renew func(ctx context.Context, refused string) (string, error)
 	// Headers are added to each request.
 	Headers map[string]string
 	// Catalogue prices replies and knows what models accept. Default the
@@ -56,9 +86,13 @@ type Options struct {
 	// MaxTokensField is the name of the output limit: max_completion_tokens
 	// (default at api.openai.com) or max_tokens (default elsewhere).
 	MaxTokensField string
-	// PromptCacheKey sends Request.SessionID as prompt_cache_key. Auto: only
-	// to api.openai.com, because other servers refuse unknown fields.
+	// PromptCacheKey sends Request.SessionID as prompt_cache_key. Auto: to
+	// api.openai.com, to Azure except for Chat in its dated versions, and to no
+	// other server, because those refuse unknown fields.
 	PromptCacheKey Choice
+	// Summaries of the reasoning, which Responses gives: auto (default),
+	// concise, detailed, or none. Chat has none.
+	Summaries string
 	// Idle is how long the server may send nothing. Default five minutes;
 	// negative: for ever.
 	Idle time.Duration
@@ -77,8 +111,14 @@ type Provider struct {
 	// reflection, as Temporal's SDK does.
 	post       func(ctx context.Context, path string, params, res any, opts ...option.RequestOption) error
 	credential model.CredentialFunc
+	renew      func(ctx context.Context, refused string) (string, error)
+	keyHeader  string // of the credential; empty: Authorization
 	catalogue  *model.Catalogue
 	headers    []option.RequestOption
+	api        string // APIResponses or API
+	path       string // of requests, under the base URL; empty: that of the model's deployment
+	deployment string // what the wire calls the model; empty: by its id
+	summaries  string
 	maxTokens  string
 	cacheKey   bool
 	idle       time.Duration
@@ -93,24 +133,23 @@ func New(cfg Config) (*Provider, error) {
 	if cfg.Options != nil {
 		o = *cfg.Options
 	}
-	base := cfg.BaseURL
-	if base == "" {
-		base = defaultBaseURL
-	}
-	base, err := llmwire.BaseURL("openai.New", base)
+	to, err := cfg.address()
 	if err != nil {
 		return nil, err
 	}
-	own := false
-	if u, err := url.Parse(base); err == nil {
-		own = u.Hostname() == "api.openai.com"
-	}
 	p := &Provider{
-		name: cfg.Provider, credential: cfg.Credential, catalogue: cfg.Catalogue, idle: o.Idle, now: o.Now,
-		maxTokens: o.MaxTokensField, cacheKey: o.PromptCacheKey == Yes || o.PromptCacheKey == Auto && own,
+		name: cfg.Provider, credential: cfg.Credential, renew: cfg.Renew, catalogue: cfg.Catalogue, idle: o.Idle, now: o.Now,
+		api: API, path: to.path, deployment: to.deployment, keyHeader: to.keyHeader, summaries: o.Summaries,
+		maxTokens: o.MaxTokensField, cacheKey: o.PromptCacheKey == Yes || o.PromptCacheKey == Auto && to.cacheKey,
+	}
+	if to.protocol == Responses {
+		p.api = APIResponses
 	}
 	if p.name == "" {
-		p.name = "openai"
+		p.name = to.provider
+	}
+	if p.summaries == "" {
+		p.summaries = "auto"
 	}
 	if p.catalogue == nil {
 		p.catalogue = model.NewCatalogue()
@@ -120,19 +159,22 @@ func New(cfg Config) (*Provider, error) {
 	}
 	if p.maxTokens == "" {
 		p.maxTokens = "max_tokens"
-		if own {
+		if to.own {
 			p.maxTokens = "max_completion_tokens"
 		}
 	}
 	// Not sdk.NewClient: it takes keys, headers and the base URL from the
 	// environment, and what agentd sends must follow from its configuration.
 	client := &sdk.Client{Options: []option.RequestOption{
-		option.WithBaseURL(base + "/"),
+		option.WithBaseURL(to.base + "/"),
 		option.WithHTTPClient(llmwire.Client(o.Client)),
 		option.WithMaxRetries(0),
 		option.WithHeader("Accept", "text/event-stream"),
 	}}
 	p.post = client.Post
+	for _, q := range to.query {
+		p.headers = append(p.headers, option.WithQuery(q[0], q[1]))
+	}
 	names := make([]string, 0, len(cfg.Headers))
 	for name := range cfg.Headers {
 		names = append(names, name)
@@ -159,46 +201,42 @@ func (p *Provider) Generate(ctx context.Context, req *model.Request, emit func(m
 
 func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (*message.Message, *model.Error) {
 	info := p.catalogue.Lookup(p.name, req.Model)
-	body, failed := p.encode(req, &info)
+	encode := p.encode
+	if p.api == APIResponses {
+		encode = p.encodeResponses
+	}
+	body, failed := encode(req, &info)
 	if failed != nil {
 		return nil, failed
 	}
 	call := llmwire.Begin(ctx, p.idle)
 	defer call.End()
 
-	opts := p.headers
-	key := ""
-	if p.credential != nil {
-		var err error
-		if key, err = p.credential(call.Context()); err != nil {
-			e := call.Fail(err)
-			if e.Class == model.ClassConnection {
-				e.Class = model.ClassAuth
-			}
-			return nil, e
-		}
-		opts = append(slices.Clip(opts), option.WithAPIKey(key))
+	path := p.path
+	if path == "" {
+		path = "deployments/" + url.PathEscape(p.deployed(req.Model)) + "/chat/completions"
 	}
-	var res *http.Response
-	err := p.post(call.Context(), "chat/completions", body, &res, opts...)
-	if res != nil && res.StatusCode != http.StatusOK {
-		return nil, redact(p.refusal(res, err), key)
-	}
-	if err != nil {
-		return nil, redact(call.Fail(err), key)
+	res, key, failed := p.send(call, path, body)
+	if failed != nil {
+		return nil, failed
 	}
 
-	d := newDecoder(emit)
-	d.reply.Message.API, d.reply.Message.Provider, d.reply.Message.Model = API, p.name, req.Model
-	failed = d.run(call, res, scratchOf(req))
-	if m := &d.reply.Message; failed != nil && d.usage == nil && (m.ResponseID != "" || len(m.Content) > 0) {
-		d.usage = model.Estimate(req, m) // what came, and what it was asked with, is paid for all the same
+	var d decoding = newDecoder(emit)
+	if p.api == APIResponses {
+		d = newResponses(emit, req.Stop)
 	}
-	if u := d.usage; u != nil {
+	m := d.partial()
+	m.API, m.Provider, m.Model = p.api, p.name, req.Model
+	failed = run(d, call, res, scratchOf(req))
+	u := d.used()
+	if failed != nil && u == nil && (m.ResponseID != "" || len(m.Content) > 0) {
+		u = model.Estimate(req, m) // what came, and what it was asked with, is paid for all the same
+	}
+	if u != nil {
 		u.Cost = model.Cost(&info, u)
 	}
 	if failed != nil {
-		failed.RequestID, failed.Usage = requestID(res.Header), d.usage
+		failed.RequestID, failed.Usage = requestID(res.Header), u
 		if failed.Class != model.ClassCancelled && failed.RetryAfter == 0 {
 			failed.RetryAfter = llmwire.TextDelay(failed.Message)
 		}
@@ -207,8 +245,69 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 	return d.message(), nil
 }
 
+// send posts the body and returns the response, which is one of status 200, with the
+// key that it was asked with.
+func (p *Provider) send(call *llmwire.Call, path string, body []byte) (*http.Response, string, *model.Error) {
+	key := ""
+	refused := func(err error) *model.Error {
+		e := call.Fail(err)
+		if e.Class == model.ClassConnection && fault.KindOf(err) != fault.Unavailable {
+			e.Class = model.ClassAuth
+		}
+		return e
+	}
+	if p.credential != nil {
+		var err error
+		if key, err = p.credential(call.Context()); err != nil {
+			return nil, "", refused(err)
+		}
+	}
+	for again := p.renew != nil && key != ""; ; again = false {
+		opts := p.headers
+		switch {
+		case p.credential == nil:
+		case p.keyHeader == "":
+			opts = append(slices.Clip(opts), option.WithAPIKey(key))
+		case key != "":
+			opts = append(slices.Clip(opts), option.WithHeader(p.keyHeader, key))
+		}
+		var res *http.Response
+		err := p.post(call.Context(), path, body, &res, opts...)
+		switch {
+		case res != nil && res.StatusCode == http.StatusUnauthorized && again:
+			other, renewed := p.renew(call.Context(), key)
+			if renewed == nil && other != "" && other != key {
+				_ = res.Body.Close()
+				key = other
+				continue
+			}
+			return nil, key, redact(p.refusal(res, err), key)
+		case res != nil && res.StatusCode != http.StatusOK:
+			return nil, key, redact(p.refusal(res, err), key)
+		case err != nil:
+			return nil, key, redact(call.Fail(err), key)
+		}
+		return res, key, nil
+	}
+}
+
+// decoding turns the events of a stream into a reply.
+type decoding interface {
+	// chunk reads the data of one event and reports whether it was the last.
+	chunk(data []byte) (done bool, failed *model.Error)
+	// complete reports whether the reply is whole, though reading on gave err.
+	complete(err error) bool
+	// end closes the reply of a complete stream, and says if it was no answer.
+	end() *model.Error
+	// partial is the reply so far, used what it cost as far as the provider said.
+	partial() *message.Message
+	used() *message.Usage
+	// message returns the finished reply.
+	message() *message.Message
+}
+
 // run reads the stream to its end.
-func (d *decoder) run(call *llmwire.Call, res *http.Response, s *scratch) *model.Error {
+func run(d decoding, call *llmwire.Call, res *http.Response, s *scratch) *model.Error {
 	events := call.Events(res, s.stream)
 	defer func() { s.stream = llmwire.Kept(events) }()
 	if media := res.Header.Get("Content-Type"); strings.HasPrefix(media, "application/json") {
@@ -221,7 +320,7 @@ func (d *decoder) run(call *llmwire.Call, res *http.Response, s *scratch) *model
 	for {
 		e, err := events.Next()
 		if err != nil {
-			if d.finish == "" || err != io.EOF && d.usage == nil {
+			if !d.complete(err) {
 				return call.Fail(err)
 			}
 			return d.end()
@@ -231,7 +330,7 @@ func (d *decoder) run(call *llmwire.Call, res *http.Response, s *scratch) *model
 			return failed
 		}
 		if done {
-			if d.finish == "" {
+			if !d.complete(io.EOF) {
 				return call.Fail(io.EOF)
 			}
 			call.Finish()
@@ -245,4 +344,8 @@ func redact(e *model.Error, key string) *model.Error {
 	return e
 }
 
-func requestID(h http.Header) string { return h.Get("X-Request-Id") }
+// requestID is what the provider calls the request. Azure's gateway has names of its
+// own where it answers itself.
+func requestID(h http.Header) string {
+	return cmp.Or(h.Get("X-Request-Id"), h.Get("Apim-Request-Id"), h.Get("X-Ms-Request-Id"))
+}

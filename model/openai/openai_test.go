@@ -144,11 +144,11 @@ func TestNew(t *testing.T) {
 		}
 	}
 	p, err := New(Config{BaseURL: "https://api.openai.com/v1/"})
-	if err != nil || p.maxTokens != "max_completion_tokens" || !p.cacheKey {
+	if err != nil || p.maxTokens != "max_completion_tokens" || !p.cacheKey || p.api != APIResponses {
 		t.Errorf("%+v, %v", p, err)
 	}
 	p, err = New(Config{BaseURL: "http://127.0.0.1:8080/v1", Provider: "local"})
-	if err != nil || p.maxTokens != "max_tokens" || p.cacheKey || p.String() != "openai adapter (local)" {
+	if err != nil || p.maxTokens != "max_tokens" || p.cacheKey || p.api != API || p.String() != "openai adapter (local)" {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
