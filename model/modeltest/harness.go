@@ -3,7 +3,9 @@ package modeltest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -56,6 +58,8 @@ type Harness struct {
 	Ignores []string
 	// IDLimit is the longest id that the provider takes.
 	IDLimit int
+	// Free: replies cost nothing.
+	Free bool
 }
 
 // Failure is an error response and what it means.
@@ -138,9 +142,13 @@ func stream(fixture []byte) http.HandlerFunc {
 	}
 }
 
+// fixture reads a scenario in the provider's own stream format: events, or lines of JSON.
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name+".sse"))
+	if errors.Is(err, fs.ErrNotExist) {
+		b, err = os.ReadFile(filepath.Join("testdata", name+".ndjson"))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
