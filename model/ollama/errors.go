@@ -45,6 +45,8 @@ func read(e *model.Error, body []byte) {
 		e.Class = model.ClassQuota
 	case e.Status < 500 && strings.Contains(text, "model") && strings.Contains(text, "not found"):
 		e.Class = model.ClassNotFound
+	case strings.Contains(text, "server busy"):
+		e.Class = model.ClassOverloaded
 	default:
 		e.Class = llmwire.ClassOf(e.Status, e.Code+" "+e.Message)
 	}
