@@ -25,6 +25,7 @@ import (
 	"agentd/message"
 	"agentd/model"
 	"agentd/model/anthropic"
+	"agentd/model/gemini"
 	"agentd/model/openai"
 	"agentd/model/script"
 	"agentd/tool"
@@ -242,12 +243,16 @@ func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 		pr = a.guardProvider(p, m, pr)
 		info := a.catalogue.Lookup(m.Provider, m.Model)
 		maxTokens, thinking := modelDefaults(&info)
+		known := window(&info)
+		if m.Provider == "ollama" {
+			known = ollamaInfo(m, &info)
+		}
 		price := typicalPrice(&info)
 		if m.Provider == "script" && !info.Priced() {
 			info.Source = "a script costs nothing"
 		}
 		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, Pool: profile.Pool("model", m.Pool), MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
-			Window: window(&info), NoImages: info.Priced() && !info.Images})
+			Window: known, NoImages: info.Priced() && !info.Images})
 	}
 	return out, nil
 }
@@ -323,6 +328,10 @@ func (a *agents) newProvider(m *profile.Model) (model.Provider, error) {
 			Options: &openai.Options{MaxTokensField: field}})
 	case "anthropic":
 		return anthropic.New(anthropic.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue})
+	case "gemini":
+		return gemini.New(gemini.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue})
+	case "ollama":
+		return a.ollama(m, credential, headers)
 	}
 	return nil, fmt.Errorf("there is no adapter for provider %q", m.Provider)
 }

@@ -280,10 +280,11 @@ type encoder struct {
 	modern, ids bool
 }
 
-// Unit keeps the results of one batch together: they are one message.
+// Unit keeps the results of one batch together, as they are one message, and with the
+// reply whose calls they answer: they have to have its names.
 func (encoder) Unit(msgs []message.Message) int {
 	n := 1
-	if msgs[0].Role == message.RoleToolResult {
+	if msgs[0].Role == message.RoleToolResult || msgs[0].Role == message.RoleAssistant {
 		for n < len(msgs) && msgs[n].Role == message.RoleToolResult {
 			n++
 		}
@@ -293,6 +294,7 @@ func (encoder) Unit(msgs []message.Message) int {
 
 func (e encoder) Append(b []byte, unit []message.Message) ([]byte, int) {
 	from := len(b)
+	var calls, results []message.Message
 	switch unit[0].Role {
 	case message.RoleUser:
 		b = append(b, `,{"role":"user","parts":[`...)
@@ -300,15 +302,34 @@ func (e encoder) Append(b []byte, unit []message.Message) ([]byte, int) {
 	case message.RoleAssistant:
 		b = append(b, modelFirst+`,"parts":[`...)
 		b = e.appendReply(b, &unit[0])
+		calls, results = unit[:1], unit[1:]
 	case message.RoleToolResult:
-		return e.appendResults(b, unit), -1
+		return e.appendResults(b, nil, unit), -1
 	default:
 		return b, -1
 	}
 	if b[len(b)-1] == '[' {
-		return b[:from], -1 // nothing in it that the API would take
+		b = b[:from] // nothing in it that the API would take
+	} else {
+		b = append(b, ']', '}')
 	}
-	return append(b, ']', '}'), -1
+	if len(results) > 0 {
+		b = e.appendResults(b, calls, results)
+	}
+	return b, -1
+}
+
+// nameOf is the name of the call that a result answers, among those of a reply; else what
+// the result says.
+func nameOf(calls []message.Message, r *message.Message) string {
+	for i := range calls {
+		for j := range calls[i].Content {
+			if c := &calls[i].Content[j]; c.Type == message.BlockToolCall && c.ID == r.ToolCallID {
+				return c.Name
+			}
+		}
+	}
+	return r.ToolName
 }
 
 func comma(b []byte) []byte {
@@ -395,7 +416,7 @@ func (e encoder) appendReply(b []byte, reply *message.Message) []byte {
 	return b
 }
 
-func (e encoder) appendResults(b []byte, results []message.Message) []byte {
+func (e encoder) appendResults(b []byte, calls, results []message.Message) []byte {
 	var images []message.Block
 	b = append(b, `,{"role":"user","parts":[`...)
 	for i := range results {
@@ -410,7 +431,7 @@ func (e encoder) appendResults(b []byte, results []message.Message) []byte {
 		if e.ids {
 			b = llmwire.AppendString(llmwire.AppendKey(b, "id"), llmwire.CallID(r.ToolCallID))
 		}
-		b = llmwire.AppendString(llmwire.AppendKey(b, "name"), llmwire.ToolName(r.ToolName))
+		b = llmwire.AppendString(llmwire.AppendKey(b, "name"), llmwire.ToolName(nameOf(calls, r)))
 		key := `{"output":`
 		if r.IsError {
 			key = `{"error":`

@@ -45,6 +45,8 @@ func read(e *model.Error, body []byte) {
 		e.Class = model.ClassQuota
 	case e.Status < 500 && strings.Contains(text, "model") && strings.Contains(text, "not found"):
 		e.Class = model.ClassNotFound
+	case strings.Contains(text, "failed to process inputs"): // 500, and wrong with each attempt: an image that is none
+		e.Class = model.ClassInvalid
 	case strings.Contains(text, "server busy"):
 		e.Class = model.ClassOverloaded
 	default:

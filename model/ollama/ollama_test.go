@@ -44,6 +44,7 @@ func harness() modeltest.Harness {
 			{Name: "no such model by another status", Status: 400, Body: `{"error":"model \"x\" not found, try pulling it first"}`, Class: model.ClassNotFound},
 			{Name: "no such address", Status: 404, Body: `404 page not found`, Class: model.ClassNotFound},
 			{Name: "memory", Status: 500, Body: `{"error":"model requires more system memory (12.0 GiB) than is available (8.0 GiB)"}`, Class: model.ClassServer},
+			{Name: "a broken image", Status: 500, Body: `{"error":"Failed to create new sequence: failed to process inputs: image: unknown format"}`, Class: model.ClassInvalid},
 			{Name: "server in HTML", Status: 502, Body: `<html>Bad Gateway</html>`, Class: model.ClassServer},
 			{Name: "server without a word", Status: 500, Body: ``, Class: model.ClassServer},
 			{Name: "busy", Status: 503, Body: `{"error":"server busy, please try again.  maximum pending requests exceeded"}`, Class: model.ClassOverloaded},
