@@ -91,6 +91,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("empty messages", func(t *testing.T) { empty(t, h) })
 	t.Run("ids", func(t *testing.T) { ids(t, h) })
 	t.Run("opaque replay", func(t *testing.T) { replay(t, h) })
+	t.Run("takeover", func(t *testing.T) { takeover(t, h) })
 	t.Run("connection is used again", func(t *testing.T) { reuse(t, h) })
 }
 
