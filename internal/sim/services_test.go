@@ -145,3 +145,14 @@ func TestOllamaRefuses(t *testing.T) {
 		}
 	}
 }
+
+func FuzzGemini(f *testing.F) {
+	fuzzPath(f, "/v1beta/models/gemini-3.8-flash:generateContent", `{"contents":[{"parts":[{"text":"x"}]}]}`,
+		`{"system_instruction":{"parts":[{"text":"s"}]},"contents":[{"role":"user","parts":[{"text":"x\u0000"},{"inlineData":{"mimeType":"image/png","data":"aGk="}}]},{"role":"model","parts":[{"functionCall":{"name":"a"},"thoughtSignature":"skip_thought_signature_validator"}]},{"role":"user","parts":[{"functionResponse":{"name":"a","response":{"output":1}}}]}],"generationConfig":{"stopSequences":["x"],"thinkingConfig":{"includeThoughts":true}}}`,
+		`{"tools":[{"functionDeclarations":[{"name":"a","parametersJsonSchema":{"type":"object"}}]}],"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},"contents":[]}`)
+}
+
+func FuzzOllama(f *testing.F) {
+	fuzzPath(f, "/api/chat", `{"model":"m","stream":false,"messages":[{"role":"user","content":"x"}]}`,
+		`{"model":"m","think":"low","format":{},"options":{"num_predict":3,"stop":["x"]},"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"a","arguments":{}}}]},{"role":"tool","tool_name":"a","content":null,"images":["aGk="]}]}`)
+}
