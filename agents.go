@@ -26,6 +26,7 @@ import (
 	"agentd/message"
 	"agentd/model"
 	"agentd/model/anthropic"
+	"agentd/model/gemini"
 	"agentd/model/openai"
 	"agentd/model/script"
 	"agentd/tool"
@@ -255,12 +256,16 @@ func (a *agents) model(p *profile.Profile, m *profile.Model) (engine.Model, erro
 	pr = a.guardProvider(p, m, pr)
 	info := a.catalogue.Lookup(m.Provider, m.Model)
 	maxTokens, thinking := modelDefaults(&info)
+	known := window(&info)
+	if m.Provider == "ollama" {
+		known = ollamaInfo(m, &info)
+	}
 	price := typicalPrice(&info)
 	if m.Provider == "script" && !info.Priced() {
 		info.Source = "a script costs nothing"
 	}
 	return engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, Pool: profile.Pool("model", m.Pool), MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
-		Window: narrower(window(&info), p.MaxContextTokens), NoImages: info.Priced() && !info.Images}, nil
+		Window: narrower(known, p.MaxContextTokens), NoImages: info.Priced() && !info.Images}, nil
 }
 
 // compaction says how conversations of a profile are summarised. A model that can not be
@@ -358,6 +363,10 @@ func (a *agents) newProvider(m *profile.Model) (model.Provider, error) {
 		return openai.New(cfg)
 	case "anthropic":
 		return anthropic.New(anthropic.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue})
+	case "gemini":
+		return gemini.New(gemini.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue})
+	case "ollama":
+		return a.ollama(m, credential, headers)
 	}
 	return nil, fmt.Errorf("there is no adapter for provider %q", m.Provider)
 }

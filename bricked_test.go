@@ -33,6 +33,8 @@ func bricked(t *testing.T, more string) (*Runtime, []string) {
 	providers := map[string]string{
 		"openai":    fmt.Sprintf("{provider: openai, model: m, base_url: %q, api_key_env: KEY}", srv.URL+"/v1"),
 		"anthropic": fmt.Sprintf("{provider: anthropic, model: m, base_url: %q, api_key_env: KEY}", srv.URL),
+		"gemini":    fmt.Sprintf("{provider: gemini, model: m, base_url: %q, api_key_env: KEY}", srv.URL),
+		"ollama":    fmt.Sprintf("{provider: ollama, model: m, base_url: %q}", srv.URL),
 		"script":    "{provider: script, model: m, script: script.yaml}",
 	}
 	for name, m := range providers {
@@ -48,7 +50,7 @@ func bricked(t *testing.T, more string) (*Runtime, []string) {
 			t.Error(err)
 		}
 	})
-	return rt, []string{"openai", "anthropic", "script"}
+	return rt, []string{"openai", "anthropic", "gemini", "ollama", "script"}
 }
 
 // with writes a session as another program might have.
@@ -132,7 +134,7 @@ func TestPicturesDoNotBrickTheSession(t *testing.T) {
 	picture := func(s string) message.Block {
 		return message.Image(base64.StdEncoding.EncodeToString([]byte(s)), "image/png")
 	}
-	for _, profile := range profiles[:2] {
+	for _, profile := range profiles[:4] {
 		ses := rt.with(t, `{"role":"user","content":[{"type":"image","data":"?","mimeType":"image/png"},{"type":"image","data":"AAAA","mimeType":"image/bmp"}]}`)
 		rt.say(t, profile, ses)
 		rt.say(t, profile, ses, picture("BROKEN"))

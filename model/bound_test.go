@@ -12,6 +12,7 @@ import (
 func TestMaxCost(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	infos := append(NewCatalogue().Models("anthropic"), NewCatalogue().Models("openai")...)
+	infos = append(infos, NewCatalogue().Models("gemini")...)
 	for range 300 {
 		price := func() Price {
 			return Price{Input: message.Money(r.Int64N(1e11)), Output: message.Money(r.Int64N(1e11)), CacheRead: message.Money(r.Int64N(1e10)), CacheWrite: message.Money(r.Int64N(2e11))}

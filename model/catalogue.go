@@ -166,7 +166,7 @@ type Catalogue struct{ models map[[2]string]Info }
 // gets "configuration", because whoever wrote it vouches for its numbers.
 func NewCatalogue(extra ...Info) *Catalogue {
 	c := &Catalogue{models: map[[2]string]Info{}}
-	for _, i := range withAzure(builtin()) {
+	for _, i := range append(withAzure(builtin()), geminis()...) {
 		c.models[[2]string{i.Provider, i.ID}] = i
 	}
 	for _, i := range extra {

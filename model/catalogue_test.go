@@ -43,7 +43,7 @@ func TestLookup(t *testing.T) {
 // Every built-in row says where it is from and is sound enough to bill with.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
-	for _, i := range builtin() {
+	for _, i := range append(builtin(), geminis()...) {
 		if seen[i.Provider+"/"+i.ID] {
 			t.Errorf("%s is there twice", i.ID)
 		}

@@ -9,6 +9,7 @@
 //     class [ClassTruncated], never an answer.
 //   - Nothing is retried inside an adapter: retries belong to the run.
 //   - A cancelled context ends the call within a second, with [ClassCancelled].
+//   - A conversation that another model had is taken over: see [Maker.Handoff].
 //   - Opaque blocks (signatures, encrypted thinking) are replayed byte for byte.
 //   - The same Request gives the same bytes on the wire.
 package model

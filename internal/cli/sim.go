@@ -17,10 +17,10 @@ func (a *app) simCommand() *cobra.Command {
 		Use:   "sim",
 		Short: "Serve a scripted model on the providers' real wire formats, for tests",
 		Long: `Serve OpenAI Responses (/v1/responses) and Chat Completions
-(/v1/chat/completions), both at Azure's paths (/openai/) too, and Anthropic
-Messages (/v1/messages) from scripts, with the faults that real services have.
-Point any client at it: the scripts' format is in docs/scripts.md. Without a
-script it echoes.`,
+(/v1/chat/completions), both at Azure's paths (/openai/) too, Anthropic Messages
+(/v1/messages), Gemini (/v1beta/models/…) and Ollama (/api/chat) from scripts,
+with the faults that real services have. Point any client at it: the scripts'
+format is in docs/scripts.md. Without a script it echoes.`,
 		Example: `  agentd sim --script greet.yaml --addr 127.0.0.1:4010
   OPENAI_BASE_URL=http://127.0.0.1:4010/v1 OPENAI_API_KEY=x your-program`,
 		Args: exactly(0, "no arguments; name scripts with --script"),
@@ -37,7 +37,7 @@ script it echoes.`,
 			}
 			o.Log = a.logger()
 			return sim.Serve(cmd.Context(), o, func(url string) {
-				fmt.Fprintf(a.Err, "agentd sim listens on %s (OpenAI: %s/v1, Anthropic: %s)\n", url, url, url)
+				fmt.Fprintf(a.Err, "agentd sim listens on %s (OpenAI: %s/v1, Anthropic, Gemini and Ollama: %s)\n", url, url, url)
 			})
 		},
 	}

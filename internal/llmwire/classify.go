@@ -90,7 +90,7 @@ func overflow(text string) bool {
 		"exceeds the context window", "exceed the context window", "exceeds the model's context", "exceed context limit",
 		"exceeds the maximum number of tokens", "maximum context length", "model's context length", "maximum prompt length",
 		"maximum model length", "reduce the length of", "context size has been exceeded", "exceeds the available context size",
-		"greater than the context length", "context limit exceeded", "exceeded model token limit",
+		"greater than the context length", "exceeds the context length", "context limit exceeded", "exceeded model token limit",
 		"range of input length should be", "token limit exceeded", "too many tokens",
 	) ||
 		strings.Contains(text, "prompt token count") && strings.Contains(text, "exceeds the limit") ||

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"agentd/internal/jsonrepair"
+	"agentd/message"
 )
 
 // AppendString appends s as a JSON string. Invalid UTF-8, and with it lone
@@ -116,4 +118,30 @@ func Blank(s string) bool {
 		i += size
 	}
 	return true
+}
+
+// ResultText is the text of a tool's result, for formats in which it has to have one.
+func ResultText(r *message.Message, images bool) string {
+	switch text := r.Text(); {
+	case !Blank(text):
+		return text
+	case images:
+		return "(see the attached image)"
+	}
+	return "(no tool output)"
+}
+
+// ReplyText is the text of a reply, for formats in which a reply has one. The blocks of
+// one that was handed over from another model stand apart: thoughts are among them.
+func ReplyText(m *message.Message, handed bool) string {
+	if !handed {
+		return m.Text()
+	}
+	var texts []string
+	for i := range m.Content {
+		if c := &m.Content[i]; c.Type == message.BlockText && !Blank(c.Text) {
+			texts = append(texts, c.Text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
 }

@@ -111,11 +111,10 @@ func (l *loader) models(f *profileFile) {
 
 func (l *loader) model(d *decoder, key string, m *Model) {
 	if m.Provider != "" && !d.wrong(key+".provider") && !slices.Contains(l.opts.Providers, m.Provider) {
-		hint := "use " + strings.Join(l.opts.Providers, ", ")
-		if m.Provider == "ollama" {
-			hint = "Ollama speaks the OpenAI protocol: provider: openai, base_url: http://127.0.0.1:11434/v1"
-		}
-		d.fail(d.at(key+".provider"), key+".provider", "this version has no adapter for "+m.Provider, hint)
+		d.fail(d.at(key+".provider"), key+".provider", "this version has no adapter for "+m.Provider, "use "+strings.Join(l.opts.Providers, ", "))
+	}
+	if m.Ollama != (Ollama{}) && m.Provider != "ollama" && !d.wrong(key+".provider") {
+		d.fail(d.at(key+".ollama"), key+".ollama", "is only for provider: ollama", "remove it, or write provider: ollama")
 	}
 	l.price(d, key, m)
 	l.azure(d, key, m)

@@ -26,13 +26,24 @@ func (m *Model) KeyEnv() string {
 		return "AZURE_OPENAI_API_KEY"
 	case "gemini":
 		return "GEMINI_API_KEY"
+	case "ollama":
+		return "OLLAMA_API_KEY"
+	}
+	return ""
+}
+
+// otherKeyEnv is a second name under which a provider's SDKs look for the key; empty if
+// there is none, or the profile names the variable.
+func (m *Model) otherKeyEnv() string {
+	if m.Provider == "gemini" && m.APIKeyEnv == "" {
+		return "GOOGLE_API_KEY"
 	}
 	return ""
 }
 
 // keyOptional: a server of one's own often asks for no key.
 func (m *Model) keyOptional() bool {
-	return m.KeyEnv() == "" || m.BaseURL != "" && m.APIKeyEnv == "" && m.Provider != "azure"
+	return m.KeyEnv() == "" || (m.BaseURL != "" || m.Provider == "ollama") && m.APIKeyEnv == "" && m.Provider != "azure"
 }
 
 // Usable reports whether the model is Ready. env may be nil for the process's
@@ -66,6 +77,11 @@ func (m *Model) APIKey(env func(string) (string, bool)) (string, error) {
 	}
 	if key, _ := env(name); key != "" {
 		return key, nil
+	}
+	if other := m.otherKeyEnv(); other != "" {
+		if key, _ := env(other); key != "" {
+			return key, nil
+		}
 	}
 	if m.keyOptional() {
 		return "", nil

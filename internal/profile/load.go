@@ -27,7 +27,7 @@ type Options struct {
 	// accepted.
 	Builtins []string
 	// Providers are those that this build has an adapter for; default
-	// anthropic, openai, azure, script.
+	// anthropic, openai, azure, gemini, ollama, script.
 	Providers []string
 	// LookPath finds the program of a stdio server, as [exec.LookPath] does; one
 	// that it does not find is a notice. Nil: programs are not looked for.
@@ -43,7 +43,7 @@ func (o *Options) withDefaults() Options {
 		out.Env = os.LookupEnv
 	}
 	if out.Providers == nil {
-		out.Providers = []string{"anthropic", "openai", "azure", "script"}
+		out.Providers = []string{"anthropic", "openai", "azure", "gemini", "ollama", "script"}
 	}
 	return out
 }

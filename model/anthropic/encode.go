@@ -2,8 +2,6 @@ package anthropic
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"strconv"
 
 	"agentd/internal/llmwire"
@@ -379,19 +377,20 @@ func appendText(b []byte, text string) []byte {
 	return append(llmwire.AppendString(b, text), '}')
 }
 
-func (e encoder) appendReply(b []byte, m *message.Message) []byte {
-	own := (m.API == "" || m.API == API) && (m.Provider == "" || m.Provider == e.provider) && (m.Model == "" || m.Model == e.model)
+func (e encoder) appendReply(b []byte, reply *message.Message) []byte {
+	maker := model.Maker{API: API, Provider: e.provider, Model: e.model}
+	m := maker.Handoff(reply)
 	for i := range m.Content {
 		switch c := &m.Content[i]; c.Type {
 		case message.BlockText:
 			b = appendText(b, c.Text)
 		case message.BlockThinking:
 			switch {
-			case c.Redacted && own && c.Signature != "":
+			case c.Redacted && c.Signature != "":
 				b = append(comma(b), `{"type":"redacted_thinking","data":`...)
 				b = append(llmwire.AppendString(b, c.Signature), '}')
 			case c.Redacted:
-			case own && c.Signature != "":
+			case c.Signature != "":
 				b = append(comma(b), `{"type":"thinking","thinking":`...)
 				b = llmwire.AppendString(b, c.Text)
 				b = llmwire.AppendString(llmwire.AppendKey(b, "signature"), c.Signature)
@@ -401,7 +400,7 @@ func (e encoder) appendReply(b []byte, m *message.Message) []byte {
 			}
 		case message.BlockToolCall:
 			b = append(comma(b), `{"type":"tool_use","id":`...)
-			b = llmwire.AppendString(b, callID(c.ID))
+			b = llmwire.AppendString(b, llmwire.CallID(c.ID))
 			b = llmwire.AppendString(llmwire.AppendKey(b, "name"), llmwire.ToolName(c.Name))
 			b = llmwire.AppendObject(llmwire.AppendKey(b, "input"), c.Arguments)
 			b = append(b, '}')
@@ -412,7 +411,7 @@ func (e encoder) appendReply(b []byte, m *message.Message) []byte {
 
 func appendResult(b []byte, r *message.Message) []byte {
 	b = append(comma(b), `{"type":"tool_result","tool_use_id":`...)
-	b = llmwire.AppendString(b, callID(r.ToolCallID))
+	b = llmwire.AppendString(b, llmwire.CallID(r.ToolCallID))
 	b = append(llmwire.AppendKey(b, "content"), '[')
 	at := len(b)
 	b = appendContent(b, r.Content)
@@ -424,34 +423,4 @@ func appendResult(b []byte, r *message.Message) []byte {
 		b = append(b, `,"is_error":true`...)
 	}
 	return append(b, '}')
-}
-
-// callID is an id as the API takes it: letters, digits, _ and -, at most 64. A
-// longer one is cut and told apart by a hash.
-func callID(id string) string {
-	ok := id != "" && len(id) <= 64
-	for i := 0; ok && i < len(id); i++ {
-		ok = allowed(id[i])
-	}
-	if ok {
-		return id
-	}
-	if id == "" {
-		return "call"
-	}
-	out := []byte(id)
-	for i := range out {
-		if !allowed(out[i]) {
-			out[i] = '_'
-		}
-	}
-	if len(out) > 64 {
-		sum := sha256.Sum256([]byte(id))
-		out = append(append(out[:47], '_'), hex.EncodeToString(sum[:8])...)
-	}
-	return string(out)
-}
-
-func allowed(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }

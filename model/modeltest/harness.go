@@ -3,7 +3,9 @@ package modeltest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -64,6 +66,8 @@ type Harness struct {
 	Ignores []string
 	// IDLimit is the longest id that the provider takes.
 	IDLimit int
+	// Free: replies cost nothing.
+	Free bool
 }
 
 // Failure is an error response and what it means.
@@ -97,6 +101,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("empty messages", func(t *testing.T) { empty(t, h) })
 	t.Run("ids", func(t *testing.T) { ids(t, h) })
 	t.Run("opaque replay", func(t *testing.T) { replay(t, h) })
+	t.Run("takeover", func(t *testing.T) { takeover(t, h) })
 	t.Run("connection is used again", func(t *testing.T) { reuse(t, h) })
 }
 
@@ -148,9 +153,13 @@ func stream(fixture []byte) http.HandlerFunc {
 	}
 }
 
+// fixture reads a scenario in the provider's own stream format: events, or lines of JSON.
 func (h *Harness) fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", h.Fixtures, name+".sse"))
+	if errors.Is(err, fs.ErrNotExist) {
+		b, err = os.ReadFile(filepath.Join("testdata", h.Fixtures, name+".ndjson"))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func (h *Harness) check(t *testing.T, s scenario, m *message.Message) {
 		t.Errorf("total %d is not prompt %d plus output %d", got.TotalTokens, got.Prompt(), got.Output)
 	}
 	info := model.NewCatalogue().Lookup(h.Provider, h.Model)
-	if cost := model.Cost(&info, m.Usage); cost != m.Usage.Cost || cost.Total <= 0 {
+	if cost := model.Cost(&info, m.Usage); cost != m.Usage.Cost || cost.Total <= 0 != h.Free {
 		t.Errorf("cost %+v, want %+v", m.Usage.Cost, cost)
 	}
 }

@@ -257,17 +257,18 @@ func appendParts(b []byte, content []message.Block) []byte {
 }
 
 // appendAssistant writes a reply. Thinking goes back only to the model it came
-// from, under the name it came by.
-func (e encoder) appendAssistant(b []byte, m *message.Message) []byte {
-	text := m.Text()
+// from, under the name it came by; that of others is text.
+func (e encoder) appendAssistant(b []byte, reply *message.Message) []byte {
+	maker := model.Maker{API: API, Provider: e.provider, Model: e.model}
+	m := maker.Handoff(reply)
+	text := llmwire.ReplyText(m, m != reply)
 	calls := 0
 	thinking, field := "", ""
-	own := (m.API == "" || m.API == API) && (m.Provider == "" || m.Provider == e.provider) && (m.Model == "" || m.Model == e.model)
 	for i := range m.Content {
 		switch c := &m.Content[i]; {
 		case c.Type == message.BlockToolCall:
 			calls++
-		case c.Type == message.BlockThinking && own && (field == "" || field == c.Signature):
+		case c.Type == message.BlockThinking && (field == "" || field == c.Signature):
 			switch c.Signature {
 			case "reasoning_content", "reasoning", "reasoning_text":
 				field = c.Signature
@@ -314,23 +315,15 @@ func appendResults(b []byte, results []message.Message) []byte {
 	var images []message.Block
 	for i := range results {
 		r := &results[i]
-		text := r.Text()
 		before := len(images)
 		for _, c := range r.Content {
 			if isImage(c) {
 				images = append(images, c)
 			}
 		}
-		switch {
-		case !llmwire.Blank(text):
-		case len(images) > before:
-			text = "(see the attached image)"
-		default:
-			text = "(no tool output)"
-		}
 		b = append(b, `,{"role":"tool","tool_call_id":`...)
 		b = llmwire.AppendString(b, callID(r.ToolCallID))
-		b = llmwire.AppendString(llmwire.AppendKey(b, "content"), text)
+		b = llmwire.AppendString(llmwire.AppendKey(b, "content"), llmwire.ResultText(r, len(images) > before))
 		b = append(b, '}')
 	}
 	if len(images) > 0 {

@@ -231,8 +231,9 @@ func appendInputParts(b []byte, content []message.Block) []byte {
 // appendItems writes a reply. Reasoning goes back only to the model that it came from,
 // as it came, and only ahead of what it led to. Ids of items go back beside it and not
 // without: the API looks for the reasoning that an item with an id had.
-func (e itemEncoder) appendItems(b []byte, m *message.Message) []byte {
-	own := (m.API == "" || m.API == APIResponses) && (m.Provider == "" || m.Provider == e.provider) && (m.Model == "" || m.Model == e.model)
+func (e itemEncoder) appendItems(b []byte, reply *message.Message) []byte {
+	maker := model.Maker{API: APIResponses, Provider: e.provider, Model: e.model}
+	m, own := maker.Handoff(reply), maker.Made(reply)
 	last := -1 // the last block that says something
 	for i := range m.Content {
 		if c := &m.Content[i]; c.Type == message.BlockToolCall || isText(*c) {

@@ -1,0 +1,77 @@
+package gemini
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"agentd/message"
+	"agentd/model"
+)
+
+// play answers with a fixture.
+func play(t testing.TB, name string) (*message.Message, error) {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + name + ".sse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(Config{Options: &Options{Client: &http.Client{Transport: canned(b)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Generate(t.Context(), &model.Request{Model: "gemini-3.5-flash", Messages: []message.Message{message.User("hi")}}, nil)
+}
+
+type canned string
+
+func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(c)))}, nil
+}
+
+// Signatures stay with what they came with.
+func TestReplies(t *testing.T) {
+	call := func(id, arguments, sig string) message.Block {
+		c := message.Call(id, "read", json.RawMessage(arguments))
+		c.Signature = sig
+		return c
+	}
+	for name, want := range map[string][]message.Block{
+		"signed_text":    {{Type: message.BlockText, Text: "Done.", Signature: signature}},
+		"signed_nothing": {{Type: message.BlockText, Signature: signature}},
+		"signed_calls":   {{Type: message.BlockThinking, Text: "Hm."}, call("c1", `{"path":"a"}`, signature), call("c2", `{"path":"b"}`, "")},
+		"no_ids":         {call("call_resp-1_0", `{"path":"a"}`, ""), call("call_resp-1_1", `{"path":"b"}`, "")},
+		"continuation":   {message.Text("Once")},
+	} {
+		m, err := play(t, name)
+		if err != nil || !reflect.DeepEqual(m.Content, want) {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+		if name == "continuation" && m.StopReason != message.StopLength {
+			t.Errorf("a reply that would go on ended with %s", m.StopReason)
+		}
+	}
+}
+
+// A call that failed after it was counted has to be paid, too.
+func TestUsageOfFailures(t *testing.T) {
+	for name, output := range map[string]int64{"broken_safety": 7, "broken_blocked": 0} {
+		_, err := play(t, name)
+		e := model.AsError(t.Context(), "", "", err)
+		if e.Usage == nil || e.Usage.Prompt() != 20 || e.Usage.Output != output || e.Usage.Estimated || e.Usage.Cost.Total <= 0 {
+			t.Errorf("%s: usage %+v", name, e.Usage)
+		}
+	}
+	_, err := play(t, "broken_safety")
+	if e := model.AsError(t.Context(), "", "", err); e.Code != "SAFETY" || e.Message != "because" {
+		t.Errorf("%+v", e)
+	}
+	_, err = play(t, "broken_nothing")
+	if e := model.AsError(t.Context(), "", "", err); e.Usage != nil {
+		t.Errorf("usage out of nothing: %+v", e.Usage)
+	}
+}

@@ -1,0 +1,65 @@
+package ollama
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"agentd/internal/llmwire"
+	"agentd/model"
+)
+
+// refusal turns an error response into an error.
+func (p *Provider) refusal(res *http.Response, body []byte) *model.Error {
+	e := &model.Error{Status: res.StatusCode}
+	read(e, body)
+	if moved := llmwire.Moved(res.StatusCode); moved != "" {
+		e.Message = moved
+	}
+	if e.Class == model.ClassNotFound && !strings.Contains(e.Message, "pull") {
+		e.Message += " (get it with: ollama pull)"
+	}
+	e.RetryAfter = llmwire.RetryAfter(res.Header, e.Message, p.options.Now())
+	return e
+}
+
+// read fills an error from a body or a line: {"error":"…"}, the envelopes that gateways
+// put in its place, or plain text.
+func read(e *model.Error, body []byte) {
+	e.Message = string(body)
+	if json.Valid(body) {
+		inner := llmwire.Get(body, "error")
+		switch {
+		case llmwire.IsString(inner):
+			e.Message = llmwire.String(inner)
+		case !llmwire.Null(inner):
+			e.Message, e.Code = llmwire.String(llmwire.Get(inner, "message")), llmwire.String(llmwire.Get(inner, "type"))
+			if e.Message == "" {
+				e.Message = string(inner)
+			}
+		}
+	}
+	text := strings.ToLower(e.Message)
+	switch {
+	case e.Status == http.StatusTooManyRequests && strings.Contains(text, "usage limit"): // of a plan at ollama.com
+		e.Class = model.ClassQuota
+	case e.Status < 500 && strings.Contains(text, "model") && strings.Contains(text, "not found"):
+		e.Class = model.ClassNotFound
+	case strings.Contains(text, "failed to process inputs"): // 500, and wrong with each attempt: an image that is none
+		e.Class = model.ClassInvalid
+	case strings.Contains(text, "server busy"):
+		e.Class = model.ClassOverloaded
+	default:
+		e.Class = llmwire.ClassOf(e.Status, e.Code+" "+e.Message)
+	}
+}
+
+// notAStream is what comes of a 200 with a JSON document in place of a stream.
+func notAStream(body []byte) *model.Error {
+	if json.Valid(body) && !llmwire.Null(llmwire.Get(body, "error")) {
+		e := &model.Error{}
+		read(e, body)
+		return e
+	}
+	return malformed("the server answered with a JSON document and not with a stream", body)
+}
