@@ -246,7 +246,8 @@ func (a *agents) models(p *profile.Profile) ([]engine.Model, error) {
 		if m.Provider == "script" && !info.Priced() {
 			info.Source = "a script costs nothing"
 		}
-		out = append(out, engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, Pool: profile.Pool("model", m.Pool), MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
+		info = cachedFor(info, m)
+		out = append(out, engine.Model{CacheTTL: cacheTTL(m), Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, Pool: profile.Pool("model", m.Pool), MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
 			Window: window(&info), NoImages: info.Priced() && !info.Images})
 	}
 	return out, nil
@@ -320,9 +321,10 @@ func (a *agents) newProvider(m *profile.Model) (model.Provider, error) {
 			field = ""
 		}
 		return openai.New(openai.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue,
-			Options: &openai.Options{MaxTokensField: field}})
+			Options: &openai.Options{MaxTokensField: field, PromptCacheKey: cacheKey(m), CacheRetention: m.CacheTTL}})
 	case "anthropic":
-		return anthropic.New(anthropic.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue})
+		return anthropic.New(anthropic.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue,
+			Options: &anthropic.Options{CacheHour: m.CacheTTL == "1h"}})
 	}
 	return nil, fmt.Errorf("there is no adapter for provider %q", m.Provider)
 }

@@ -133,7 +133,10 @@ type Model struct {
 	Price int64
 	// Info is what is known of it: its prices are what calls are reserved by.
 	Info model.Info
-	Pool string // where its calls are made, of several nodes; "" is [PoolModel]
+	// CacheTTL is how long the provider keeps the beginning of a prompt after its last
+	// use, at the least; 0: nobody knows.
+	CacheTTL time.Duration
+	Pool     string // where its calls are made, of several nodes; "" is [PoolModel]
 }
 
 // thinkingRoom is how many tokens a reply must be allowed for a model to think

@@ -59,6 +59,9 @@ type Options struct {
 	// PromptCacheKey sends Request.SessionID as prompt_cache_key. Auto: only
 	// to api.openai.com, because other servers refuse unknown fields.
 	PromptCacheKey Choice
+	// CacheRetention is sent as prompt_cache_retention: "24h" keeps cached prefixes for
+	// a day where the model has that. Empty: nothing is sent.
+	CacheRetention string
 	// Idle is how long the server may send nothing. Default five minutes;
 	// negative: for ever.
 	Idle time.Duration
@@ -81,6 +84,7 @@ type Provider struct {
 	headers    []option.RequestOption
 	maxTokens  string
 	cacheKey   bool
+	retention  string
 	idle       time.Duration
 	now        func() time.Time
 }
@@ -106,7 +110,7 @@ func New(cfg Config) (*Provider, error) {
 		own = u.Hostname() == "api.openai.com"
 	}
 	p := &Provider{
-		name: cfg.Provider, credential: cfg.Credential, catalogue: cfg.Catalogue, idle: o.Idle, now: o.Now,
+		name: cfg.Provider, credential: cfg.Credential, catalogue: cfg.Catalogue, idle: o.Idle, now: o.Now, retention: o.CacheRetention,
 		maxTokens: o.MaxTokensField, cacheKey: o.PromptCacheKey == Yes || o.PromptCacheKey == Auto && own,
 	}
 	if p.name == "" {
