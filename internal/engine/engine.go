@@ -247,7 +247,9 @@ type Engine struct {
 	speed latencies
 	// meters count what users and tenants use.
 	meters *rate.Meters
-	page   int // replayPage, or less in tests
+	// prefixes are the last requests of sessions.
+	prefixes recentPrefixes
+	page     int // replayPage, or less in tests
 	// broken is why the store does not take commits, or nil.
 	broken atomic.Pointer[error]
 }

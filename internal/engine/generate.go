@@ -25,7 +25,7 @@ func (d *driver) ask(index int, reason string) (*asked, prompt.Options) {
 	given := options
 	m.defaults(&options)
 	msgs, less := d.shown()
-	ask := &asked{d: d, m: m, less: less, origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
+	ask := &asked{d: d, m: m, less: less, replies: d.replies(len(msgs)), origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
 		Model: m.ID, System: d.system(), Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
 		Session: d.row.SessionID, Scratch: d.scratch(index),
 	}}
@@ -51,13 +51,14 @@ func (d *driver) callModel(eff run.CallModel) func() {
 		ask, _ = d.ask(eff.Index, eff.Closing)
 	}
 	m := ask.m
+	d.asking = ask
 	ctx, cancel, settle := d.effect("model")
 	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
 	if d.modelAway(&m) {
 		idle, total = 0, 0
 		m.Provider = &poolProvider{d: d, m: m, eff: eff, epoch: d.row.Epoch}
 	}
-	watched, pace := d.watchModel(eff, &m), d.pace()
+	watched, pace := d.watchModel(eff, &m, ask), d.pace()
 	return func() {
 		if !d.e.holds() {
 			return

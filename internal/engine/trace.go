@@ -30,6 +30,10 @@ func (d *driver) trace(in run.Input, tr *run.Transition, now int64) *store.Trace
 	if len(tr.Effects) > 0 {
 		b = append(b, ']')
 	}
+	if d.cacheNote != nil {
+		b = append(append(b, `,"cache":`...), d.cacheNote...)
+		d.cacheNote = nil
+	}
 	d.buf = append(b, '}')
 	if t.Body = json.RawMessage(`{}`); err == nil {
 		t.Body = bytes.Clone(d.buf)
