@@ -240,7 +240,7 @@ func TestTwoTenantsWithTheSameIDs(t *testing.T) {
 	artifact := ""
 	for _, path := range []string{"/runs", "/runs?limit=1", "/runs?status=paused_checkpoint", "/runs?session_id=" + session, "/runs/" + run, "/runs/" + boss,
 		"/runs/" + run + "/events?stream=false", "/runs/" + boss + "/events?stream=false", "/interrupts", "/interrupts?status=open&limit=1", "/interrupts/" + interrupt,
-		"/sessions", "/sessions?limit=1", "/sessions/" + session, "/sessions/" + session + "/entries", "/sessions/" + session + "/artifacts", "/usage", "/usage?session_id=" + session, "/budgets", "/profiles", "/v1/models", "/v1/models/ask"} {
+		"/sessions", "/sessions?limit=1", "/sessions/" + session, "/sessions/" + session + "/entries", "/sessions/" + session + "/artifacts", "/sessions/" + session + "/cache", "/usage", "/usage?session_id=" + session, "/budgets", "/profiles", "/v1/models", "/v1/models/ask"} {
 		text := h.both(200, "GET", path, "", "")
 		if strings.Contains(path, run+"/events") {
 			artifact = member(t, text, "artifact_id")

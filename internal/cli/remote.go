@@ -57,6 +57,7 @@ type place interface {
 	rulings
 	proposals
 	artifacts
+	caches
 	purses
 	timetable
 	Close() error
