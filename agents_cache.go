@@ -49,3 +49,11 @@ func cacheKey(m *profile.Model) openai.Choice {
 	}
 	return openai.Auto
 }
+
+// conversationBytes is limits.conversation_cache_mb as the engine takes it.
+func conversationBytes(mb int) int64 {
+	if mb == 0 {
+		return -1
+	}
+	return int64(mb) << 20
+}

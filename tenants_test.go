@@ -144,7 +144,7 @@ func (h *house) do(tenant, method, path, body, idempotency string) (int, string)
 var (
 	stampRE = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	keyRE   = regexp.MustCompile(`key:[a-z0-9]{16}`)
-	spanRE  = regexp.MustCompile(`,?"(duration_ms|run_time_seconds|last_seq|seq|created|timestamp)":[0-9.]+`)
+	spanRE  = regexp.MustCompile(`,?"(duration_ms|wait_seconds|run_time_seconds|last_seq|seq|created|timestamp)":[0-9.]+`)
 	// The scripted model makes ids of what it is asked.
 	hashRE   = regexp.MustCompile(`(call|resp)_[0-9a-f]{16}`)
 	cursorRE = regexp.MustCompile(`"cursor":"[^"]+"`)

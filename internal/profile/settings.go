@@ -52,6 +52,8 @@ type Limits struct {
 	MaxPageBytes int64 `json:"max_page_bytes" default:"16384" min:"64"`
 	// Bytes of all `references` of a request, what the person attached.
 	MaxReferencesBytes int64 `json:"max_references_bytes" default:"65536" min:"64"`
+	// Megabytes of memory for what is kept of long conversations between their runs, so that a turn reads what is new alone. 0: nothing is kept.
+	ConversationCacheMB int `json:"conversation_cache_mb" default:"32" min:"0" max:"65536"`
 	// Runs that execute at the same time; more wait in the queue.
 	MaxConcurrentRuns int `json:"max_concurrent_runs" default:"1024" min:"1"`
 	// Levels of subagents below a run that was started from outside: 1 means that subagents have none of their own. A run at the last level is refused to start another; this is also what bounds profiles that name each other.
