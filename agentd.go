@@ -196,10 +196,11 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		ReaderBuffer: conf.Settings.Limits.MaxEventLag, MaxConcurrentRuns: conf.Settings.Limits.MaxConcurrentRuns,
 		MaxResultBytes: int(conf.Settings.Limits.MaxResultBytes), MaxPageBytes: int(conf.Settings.Limits.MaxPageBytes),
 		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxContextBytes: int(conf.Settings.Limits.MaxContextBytes), ContextTimeout: conf.Settings.Limits.ContextTimeout.Std(), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
-		Artifacts:     artifactLimits(&conf.Settings.Artifacts),
-		Images:        session.ImageLimits{Count: conf.Settings.Images.MaxCount, Bytes: conf.Settings.Images.MaxBytes},
-		Budgets:       budgets(&conf.Settings.Budgets),
-		KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
+		ConversationBytes: conversationBytes(conf.Settings.Limits.ConversationCacheMB),
+		Artifacts:         artifactLimits(&conf.Settings.Artifacts),
+		Images:            session.ImageLimits{Count: conf.Settings.Images.MaxCount, Bytes: conf.Settings.Images.MaxBytes},
+		Budgets:           budgets(&conf.Settings.Budgets),
+		KeepEphemeral:     time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {
 		return nil, errors.Join(err, rt.distributor.close(), closeBus(), rt.agents.close(), st.Close(), obs.close())
 	}

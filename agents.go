@@ -264,7 +264,8 @@ func (a *agents) model(p *profile.Profile, m *profile.Model) (engine.Model, erro
 	if m.Provider == "script" && !info.Priced() {
 		info.Source = "a script costs nothing"
 	}
-	return engine.Model{Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, Pool: profile.Pool("model", m.Pool), MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
+	info = cachedFor(info, m)
+	return engine.Model{CacheTTL: cacheTTL(m), Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, Pool: profile.Pool("model", m.Pool), MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
 		Window: narrower(known, p.MaxContextTokens), NoImages: info.Priced() && !info.Images}, nil
 }
 
@@ -348,7 +349,7 @@ func (a *agents) newProvider(m *profile.Model) (model.Provider, error) {
 		}
 		return script.New(s, nil), nil
 	case "openai", "azure":
-		cfg := openai.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue, Options: &openai.Options{Summaries: m.ReasoningSummary}}
+		cfg := openai.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue, Options: &openai.Options{Summaries: m.ReasoningSummary, PromptCacheKey: cacheKey(m), CacheRetention: m.CacheTTL}}
 		if m.MaxTokensField != "auto" {
 			cfg.Options.MaxTokensField = m.MaxTokensField
 		}
@@ -362,7 +363,8 @@ func (a *agents) newProvider(m *profile.Model) (model.Provider, error) {
 		}
 		return openai.New(cfg)
 	case "anthropic":
-		return anthropic.New(anthropic.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue})
+		return anthropic.New(anthropic.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue,
+			Options: &anthropic.Options{CacheHour: m.CacheTTL == "1h"}})
 	case "gemini":
 		return gemini.New(gemini.Config{BaseURL: m.BaseURL, Credential: credential, Headers: headers, Catalogue: a.catalogue})
 	case "ollama":

@@ -144,7 +144,7 @@ func (h *house) do(tenant, method, path, body, idempotency string) (int, string)
 var (
 	stampRE = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	keyRE   = regexp.MustCompile(`key:[a-z0-9]{16}`)
-	spanRE  = regexp.MustCompile(`,?"(duration_ms|run_time_seconds|last_seq|seq|created|timestamp)":[0-9.]+`)
+	spanRE  = regexp.MustCompile(`,?"(duration_ms|wait_seconds|run_time_seconds|last_seq|seq|created|timestamp)":[0-9.]+`)
 	// The scripted model makes ids of what it is asked.
 	hashRE   = regexp.MustCompile(`(call|resp)_[0-9a-f]{16}`)
 	cursorRE = regexp.MustCompile(`"cursor":"[^"]+"`)
@@ -240,7 +240,7 @@ func TestTwoTenantsWithTheSameIDs(t *testing.T) {
 	artifact := ""
 	for _, path := range []string{"/runs", "/runs?limit=1", "/runs?status=paused_checkpoint", "/runs?session_id=" + session, "/runs/" + run, "/runs/" + boss,
 		"/runs/" + run + "/events?stream=false", "/runs/" + boss + "/events?stream=false", "/interrupts", "/interrupts?status=open&limit=1", "/interrupts/" + interrupt,
-		"/sessions", "/sessions?limit=1", "/sessions/" + session, "/sessions/" + session + "/entries", "/sessions/" + session + "/artifacts", "/usage", "/usage?session_id=" + session, "/budgets", "/profiles", "/v1/models", "/v1/models/ask"} {
+		"/sessions", "/sessions?limit=1", "/sessions/" + session, "/sessions/" + session + "/entries", "/sessions/" + session + "/artifacts", "/sessions/" + session + "/cache", "/usage", "/usage?session_id=" + session, "/budgets", "/profiles", "/v1/models", "/v1/models/ask"} {
 		text := h.both(200, "GET", path, "", "")
 		if strings.Contains(path, run+"/events") {
 			artifact = member(t, text, "artifact_id")

@@ -27,6 +27,11 @@ func (b *bench) atMost(what string, v, limit float64, unit string) {
 	b.rows = append(b.rows, row{what, number(v) + " " + unit, "≤ " + number(limit) + " " + unit, verdict(v <= limit)})
 }
 
+// atLeast adds a number with a lower limit.
+func (b *bench) atLeast(what string, v, limit float64, unit string) {
+	b.rows = append(b.rows, row{what, fmt.Sprintf("%.2f %s", v, unit), fmt.Sprintf("≥ %.1f %s", limit, unit), verdict(v >= limit)})
+}
+
 // compare adds a number with a limit that comes from another of the same run.
 func (b *bench) compare(what string, v, limit float64, unit, rule string, ok bool) {
 	b.rows = append(b.rows, row{what, number(v) + " " + unit, rule + " = " + number(limit) + " " + unit, verdict(ok)})

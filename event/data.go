@@ -21,6 +21,7 @@ import (
 //	model_retry, model_fallback    *Retry
 //	budget_warning                 *Budget
 //	session_compacted              *Compaction
+//	cache_broken                   *CacheBreak
 //	the others                     json.RawMessage
 
 // Started says what a run was asked to do.
@@ -75,8 +76,14 @@ type Step struct {
 	Usage      *message.Usage `json:"usage,omitempty"`
 	// CacheRatio is the part of the prompt that came from the provider's cache, 0 to 1.
 	CacheRatio float64 `json:"cache_ratio,omitempty"`
-	ToolCalls  int     `json:"tool_calls,omitempty"`
-	EntryID    string  `json:"entry_id,omitempty"`
+	// Saved is what the provider's cache saved: the price of the prompt without it less
+	// what was paid for the prompt. It is negative where more was written than read.
+	Saved message.Money `json:"saved_usd,omitempty"`
+	// CacheSeconds is how long the provider keeps a prompt after its last use, at the
+	// least; 0: nobody knows. It is set when the step starts.
+	CacheSeconds int64  `json:"cache_seconds,omitempty"`
+	ToolCalls    int    `json:"tool_calls,omitempty"`
+	EntryID      string `json:"entry_id,omitempty"`
 }
 
 // Compaction says that the conversation's older part was replaced by a summary.
@@ -181,6 +188,30 @@ type Budget struct {
 	RaiseBy json.Number `json:"raise_by,omitempty"`
 }
 
+// CacheBreak says why a request does not begin with all of the request before it, so that
+// the provider's cache could not be read to its end: the first part that is another one.
+type CacheBreak struct {
+	// Part is model, tool, section (of the system prompt), settings or message: caches go by
+	// them in this order. Settings are what changes the provider's view of all messages.
+	Part string `json:"part"`
+	// Name is that of the tool, section or setting, or the model; EntryID the message's.
+	Name    string `json:"name,omitempty"`
+	EntryID string `json:"entry_id,omitempty"`
+	// Index is where it is in the list of its kind, from 0.
+	Index int `json:"index"`
+	// Change is changed, added, removed, moved or replaced (another entry in its place);
+	// unknown if the request before can not be looked up any more.
+	Change string `json:"change"`
+	// Old and New are hashes of the part, or values of a setting.
+	Old string `json:"old,omitempty"`
+	New string `json:"new,omitempty"`
+	// Reason is why it changed, where that is known: compaction, reasoning_dropped,
+	// left_out, closing.
+	Reason string `json:"reason,omitempty"`
+	// Lost is how many tokens of the request before were not read from the cache.
+	Lost int64 `json:"lost_tokens,omitempty"`
+}
+
 // Decode reads the payload of a type. Types without a payload of their own
 // give the raw JSON back.
 func Decode(t Type, raw json.RawMessage) (any, error) {
@@ -210,6 +241,8 @@ func Decode(t Type, raw json.RawMessage) (any, error) {
 		p = new(Budget)
 	case SessionCompacted:
 		p = new(Compaction)
+	case CacheBroken:
+		p = new(CacheBreak)
 	default:
 		return raw, nil
 	}

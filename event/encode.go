@@ -103,6 +103,8 @@ func (d *Step) append(b []byte) ([]byte, error) {
 		o.B = d.Usage.AppendJSON(o.B)
 	}
 	o.Float("cache_ratio", d.CacheRatio)
+	o.Money("saved_usd", d.Saved)
+	o.Int("cache_seconds", d.CacheSeconds)
 	o.Int("tool_calls", int64(d.ToolCalls))
 	o.String("entry_id", d.EntryID)
 	return o.End()

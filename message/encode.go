@@ -148,6 +148,14 @@ func (o *Object) Bool(key string, v bool) {
 	}
 }
 
+// Money writes an amount, unless it is 0.
+func (o *Object) Money(key string, m Money) {
+	if m != 0 {
+		o.Key(key)
+		o.B = m.append(o.B)
+	}
+}
+
 // Raw writes a member that is JSON already, as it is.
 func (o *Object) Raw(key string, raw json.RawMessage) {
 	if len(raw) == 0 {

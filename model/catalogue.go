@@ -129,6 +129,18 @@ func CostWith1h(info *Info, u *message.Usage, write1h int64) message.Cost {
 	return c
 }
 
+// Saved is what a provider's cache saved of a call: the price of its prompt without a
+// cache less what was paid for it. It is negative where writing cost more than reading
+// saved, and 0 if nobody knows the price.
+func Saved(info *Info, u *message.Usage) message.Money {
+	if u == nil || !info.Priced() || u.CacheRead == 0 && u.CacheWrite == 0 {
+		return 0
+	}
+	plain := message.Usage{Input: u.Prompt()}
+	full := Cost(info, &plain)
+	return full.Input - u.Cost.Input - u.Cost.CacheRead - u.Cost.CacheWrite
+}
+
 const maxMoney = message.Money(1<<63 - 1)
 
 // perMillion is tokens × price ÷ 1,000,000, rounded up. It cannot overflow: an

@@ -61,10 +61,11 @@ type Request struct {
 type Scratch struct{ Value any }
 
 // SystemPart is a piece of the system prompt. Cache marks the end of a prefix
-// worth caching.
+// worth caching. Name says which it is, for people; it is not sent.
 type SystemPart struct {
 	Text  string
 	Cache bool
+	Name  string
 }
 
 // Section names a piece of what is sent ahead of a conversation.

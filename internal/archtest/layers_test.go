@@ -51,6 +51,7 @@ var layers = []struct {
 	{folder: "internal/telemetry", never: []string{"internal/server", "internal/cli", "internal/store"}, reason: "telemetry is told by the engine and knows nobody else"},
 	{folder: "internal/session", never: []string{"internal/engine", "internal/server"}, reason: "sessions are under the engine"},
 	{folder: "internal/policy", never: []string{"internal/engine", "internal/server"}, reason: "policy is under the engine"},
+	{folder: "internal/prefix", only: []string{"event", "message", "model"}, reason: "what changed in a request is a function of two requests"},
 	{folder: "internal/prompt", never: []string{"internal/engine", "internal/server"}, reason: "prompts are under the engine"},
 	{folder: "internal/server", never: []string{"internal/cli", "internal/tui"}, reason: "the command line starts the server, not the other way round"},
 	{folder: "client", only: []string{"message", "event", "fault", "internal/sse"}, reason: "a client needs the wire and the vocabulary, not the engine"},

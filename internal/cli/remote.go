@@ -58,6 +58,7 @@ type place interface {
 	proposals
 	artifacts
 	compactor
+	caches
 	purses
 	timetable
 	Close() error

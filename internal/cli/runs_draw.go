@@ -280,6 +280,9 @@ func (p *painter) step(s *lineStep) {
 		if s.CacheRatio > 0 {
 			facts = append(facts, fmt.Sprintf("%.0f%% cached", s.CacheRatio*100))
 		}
+		if s.Saved != 0 {
+			facts = append(facts, "saved $"+s.Saved.String())
+		}
 		if u.Cost.Total > 0 {
 			facts = append(facts, "$"+u.Cost.Total.String())
 		}

@@ -38,6 +38,7 @@ type lineStep struct {
 	StopReason string         `json:"stop_reason,omitempty"`
 	Usage      *message.Usage `json:"usage,omitempty"`
 	CacheRatio float64        `json:"cache_ratio,omitempty"`
+	Saved      message.Money  `json:"saved_usd,omitempty"`
 	Calls      []*lineCall    `json:"calls,omitempty"`
 	Notes      []lineNote     `json:"notes,omitempty"`
 }
@@ -186,9 +187,15 @@ func (b *timelineBuilder) add(ev *event.Event, at int64) {
 		b.note(ev, at, warned(d))
 	case *event.Compaction:
 		b.note(ev, at, compacted(d))
+	case *event.CacheBreak:
+		text := "cache broken: " + broken(d)
+		if d.Lost > 0 {
+			text += fmt.Sprintf(", %d tokens not read", d.Lost)
+		}
+		b.note(ev, at, text)
 	default:
 		switch ev.Type {
-		case event.SessionCompacted, event.ModeChanged, event.CacheBroken, event.EntryQuarantined, event.EventsLost:
+		case event.SessionCompacted, event.ModeChanged, event.EntryQuarantined, event.EventsLost:
 			b.note(ev, at, strings.TrimSpace(string(ev.Type)+" "+gist(*ev)))
 		}
 	}
@@ -201,7 +208,7 @@ func (b *timelineBuilder) addStep(ev *event.Event, at int64, d *event.Step) {
 		b.t.Steps = append(b.t.Steps, s)
 	}
 	if ev.Type == event.StepCompleted {
-		s.EndMS, s.StopReason, s.Usage, s.CacheRatio = at, d.StopReason, d.Usage, d.CacheRatio
+		s.EndMS, s.StopReason, s.Usage, s.CacheRatio, s.Saved = at, d.StopReason, d.Usage, d.CacheRatio, d.Saved
 	}
 }
 

@@ -35,6 +35,8 @@ func gist(ev event.Event) string {
 		return strings.TrimSpace(d.InterruptID + " " + d.Kind + " " + d.Decision + " " + shorten(d.Prompt+d.Reason, 80))
 	case *event.Subagent:
 		return strings.TrimSpace(d.RunID + " " + d.Profile + " " + d.Status)
+	case *event.CacheBreak:
+		return broken(d)
 	case *event.Retry:
 		return shorten(d.Message, 80)
 	case *event.Ended:

@@ -15,7 +15,7 @@ func (a *app) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions", Short: "Look at sessions and delete them",
 		Long: `Look at sessions, the conversations that runs belong to, and delete them: on a
 server (--server), or in a data folder (--data).`,
-		Args: exactly(0, "a command: ls, show, rm, artifacts, rules, revoke or compact"),
+		Args: exactly(0, "a command: ls, show, rm, artifacts, cache, rules, revoke or compact"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	a.placeFlags(cmd)
 	var limit int
@@ -41,7 +41,7 @@ server (--server), or in a data folder (--data).`,
 				return err
 			}, func(p place) error { return a.deleteSession(ctx, p, args[0]) })
 		}}
-	cmd.AddCommand(ls, show, rm, a.sessionsArtifacts(), a.sessionsRules(), a.sessionsRevoke(), a.sessionsCompact())
+	cmd.AddCommand(ls, show, rm, a.sessionsArtifacts(), a.sessionsCache(), a.sessionsRules(), a.sessionsRevoke(), a.sessionsCompact())
 	return cmd
 }
 

@@ -218,7 +218,7 @@ func (c *compaction) once(ctx context.Context, m *Model, req *model.Request, att
 		idle, total = 0, 0
 		use.Provider = &poolProvider{d: d, m: use, eff: eff, epoch: c.fence}
 	}
-	watched := d.watchModel(eff, &use)
+	watched := d.watchModel(eff, &use, nil)
 	watched.began(d.e, req)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -254,7 +254,7 @@ func (d *driver) at() run.At { return run.At{Now: d.e.now()} }
 // of it.
 func (d *driver) loadConversation(ctx context.Context) error {
 	e, s := d.e, &d.state
-	leaf, path, inputs, err := d.rows(ctx)
+	leaf, path, inputs, warm, err := d.rows(ctx)
 	if err != nil {
 		return err
 	}
@@ -263,6 +263,14 @@ func (d *driver) loadConversation(ctx context.Context) error {
 	d.measured = measured{} // that was of another reading of the conversation
 	*c = conversation{tip: leaf, inputs: map[string]*message.Message{}}
 	items, made, bad := session.Context(path)
+	if warm != nil {
+		items, made, bad = append(items, warm.items...), warm.made, warm.problems
+	} else {
+		withoutBadImages(items)
+		if d.fresh == nil && len(problems) == 0 {
+			e.keep(Ref{d.ref.Tenant, d.row.SessionID}, leaf, path, items, made, bad)
+		}
+	}
 	c.made, c.problems = made, append(problems, bad...)
 	for _, p := range c.problems {
 		e.log.Error("the conversation goes on without an entry", "session", d.row.SessionID, "entry", p.Entry, "reason", p.What)
@@ -316,33 +324,36 @@ func (d *driver) loadConversation(ctx context.Context) error {
 	return nil
 }
 
-// rows reads the session's leaf, the path to it, and the run's queued inputs.
-func (d *driver) rows(ctx context.Context) (leaf string, path []*store.Entry, inputs []*store.Input, err error) {
+// rows reads the session's leaf, the path to it, and the run's queued inputs. What is kept
+// of a long session stands in place of the path.
+func (d *driver) rows(ctx context.Context) (leaf string, path []*store.Entry, inputs []*store.Input, warm *warmSession, err error) {
 	if f := d.fresh; f != nil {
 		entries, inputs := f.entries, f.inputs
 		f.entries, f.inputs = nil, nil // not needed again
-		return f.leaf, entries, inputs, nil
+		return f.leaf, entries, inputs, nil, nil
 	}
 	st, tenant := d.e.store, d.ref.Tenant
 	leaf = d.state.Leaf
 	if d.state.Status == run.Queued {
 		ses, err := st.Session(ctx, tenant, d.row.SessionID)
 		if err != nil {
-			return "", nil, nil, notFound("session", d.row.SessionID, err)
+			return "", nil, nil, nil, notFound("session", d.row.SessionID, err)
 		}
 		leaf = ses.Leaf
 	}
 	var gap string
-	if path, gap, err = d.e.path(ctx, Ref{tenant, d.row.SessionID}, leaf); err != nil {
-		return "", nil, nil, err
+	if warm = d.e.kept(ctx, Ref{tenant, d.row.SessionID}, leaf); warm == nil {
+		if path, gap, err = d.e.path(ctx, Ref{tenant, d.row.SessionID}, leaf); err != nil {
+			return "", nil, nil, nil, err
+		}
 	}
 	if d.conv.problems = nil; gap != "" {
 		d.conv.problems = append(d.conv.problems, session.Problem{Entry: gap, What: "it is gone, and with it what was said before"})
 	}
 	if inputs, err = st.Inputs(ctx, tenant, d.ref.ID); err != nil {
-		return "", nil, nil, internal("engine.load", err)
+		return "", nil, nil, nil, internal("engine.load", err)
 	}
-	return leaf, path, inputs, nil
+	return leaf, path, inputs, warm, nil
 }
 
 // loadResult takes in a result that was written ahead of an earlier call's.

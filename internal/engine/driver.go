@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -66,6 +67,11 @@ type driver struct {
 	reply      *reply // of the open step, for the events that refer to it
 	// scratches are the adapters' private memories, by model.
 	scratches map[int]*model.Scratch
+	// caching is what is known of the last request, asking the call under way, cacheNote
+	// what is stored of one that was answered just now.
+	caching   cacheWatch
+	asking    *asked
+	cacheNote json.RawMessage
 	calls     string // entry of the reply whose calls are open
 	// returned are the texts of queued inputs that the run will never take.
 	returned []string

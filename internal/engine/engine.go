@@ -137,7 +137,10 @@ type Model struct {
 	Price int64
 	// Info is what is known of it: its prices are what calls are reserved by.
 	Info model.Info
-	Pool string // where its calls are made, of several nodes; "" is [PoolModel]
+	// CacheTTL is how long the provider keeps the beginning of a prompt after its last
+	// use, at the least; 0: nobody knows.
+	CacheTTL time.Duration
+	Pool     string // where its calls are made, of several nodes; "" is [PoolModel]
 }
 
 // thinkingRoom is how many tokens a reply must be allowed for a model to think
@@ -215,6 +218,9 @@ type Config struct {
 	// KeepEphemeral is how long ephemeral sessions are kept after their last
 	// run ended; 0 keeps them. They are deleted from Recover on.
 	KeepEphemeral time.Duration
+	// ConversationBytes bounds what is kept in memory of long conversations between their
+	// runs, decoded; 0 means 32 MiB, less than 0 keeps nothing.
+	ConversationBytes int64
 	// Cluster makes the engine one of several nodes on the store; nil: it is alone.
 	Cluster *Cluster
 }
@@ -253,7 +259,10 @@ type Engine struct {
 	speed latencies
 	// meters count what users and tenants use.
 	meters *rate.Meters
-	page   int // replayPage, or less in tests
+	// prefixes are the last requests of sessions.
+	prefixes recentPrefixes
+	warm     warmSessions
+	page     int // replayPage, or less in tests
 	// broken is why the store does not take commits, or nil.
 	broken atomic.Pointer[error]
 }
@@ -307,6 +316,9 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, slots: slots{free: cfg.MaxConcurrentRuns}, page: replayPage, store: cfg.Store, log: cfg.Log, validator: tool.NewValidator(), ctx: ctx, stop: stop,
 		lanes: map[Ref]*lane{}, drivers: map[Ref]*driver{}, streams: map[Ref]*stream{}, waiters: map[Ref][]chan struct{}{},
 		later: map[Ref]*time.Timer{}, expiries: map[expiry]*time.Timer{}, deciding: map[Ref]chan struct{}{}}
+	if e.warm.limit = cfg.ConversationBytes; e.warm.limit == 0 {
+		e.warm.limit = 32 << 20
+	}
 	e.meters = rate.New(cfg.Now, e.used)
 	if cfg.Cluster != nil {
 		var err error

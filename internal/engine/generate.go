@@ -26,7 +26,7 @@ func (d *driver) ask(index int, reason string) (*asked, prompt.Options) {
 	m.defaults(&options)
 	msgs, less := d.shown()
 	system, sections := d.system()
-	ask := &asked{d: d, m: m, less: less, origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
+	ask := &asked{d: d, m: m, less: less, replies: d.replies(len(msgs)), origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
 		Model: m.ID, System: system, Sections: sections, Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
 		Session: d.row.SessionID, Scratch: d.scratch(index),
 	}}
@@ -53,13 +53,14 @@ func (d *driver) callModel(eff run.CallModel) func() {
 		ask, _ = d.ask(eff.Index, eff.Closing)
 	}
 	m := ask.m
+	d.asking = ask
 	ctx, cancel, settle := d.effect("model")
 	idle, total := d.agent.ModelIdle, d.agent.ModelTotal
 	if d.modelAway(&m) {
 		idle, total = 0, 0
 		m.Provider = &poolProvider{d: d, m: m, eff: eff, epoch: d.row.Epoch}
 	}
-	watched, pace := d.watchModel(eff, &m), d.pace()
+	watched, pace := d.watchModel(eff, &m, ask), d.pace()
 	return func() {
 		if !d.e.holds() {
 			return

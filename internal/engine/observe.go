@@ -62,6 +62,10 @@ type ModelSeen struct {
 	Reply        *message.Message
 	Class, Error string
 	Usage        *message.Usage
+	// Saved is what the provider's cache saved. Broken says why it could not be read to
+	// its end, or is nil.
+	Saved  message.Money
+	Broken *event.CacheBreak
 }
 
 // Outcomes of tool calls.
@@ -145,17 +149,19 @@ func (d *driver) observe(b *batch, in run.Input, tr *run.Transition, was *run.St
 // watchedCall observes a model call from its start on.
 type watchedCall struct {
 	mu    sync.Mutex
+	info  *model.Info
+	ask   *asked
 	seen  ModelSeen
 	first atomic.Int64 // Unix nanoseconds
 }
 
 // watchModel begins to observe a model call; nil if nobody observes.
-func (d *driver) watchModel(eff run.CallModel, m *Model) *watchedCall {
+func (d *driver) watchModel(eff run.CallModel, m *Model, ask *asked) *watchedCall {
 	id := d.observing()
 	if id == nil {
 		return nil
 	}
-	w := &watchedCall{seen: ModelSeen{RunID: *id, Step: eff.Step, Attempt: eff.Attempt, Model: m.ID}}
+	w := &watchedCall{info: &m.Info, ask: ask, seen: ModelSeen{RunID: *id, Step: eff.Step, Attempt: eff.Attempt, Model: m.ID}}
 	w.seen.Provider, _, _ = strings.Cut(m.Name, "/")
 	return w
 }
@@ -197,6 +203,13 @@ func (w *watchedCall) ended(e *Engine, in run.Input) {
 	switch in := in.(type) {
 	case run.ModelDone:
 		s.Reply, s.Usage = in.Message, in.Message.Usage
+		s.Saved = model.Saved(w.info, s.Usage)
+		if w.ask == nil {
+			break // a summary, which goes on from nothing
+		}
+		if l := w.ask.looked.Load(); l != nil {
+			s.Broken = l.broken
+		}
 	case run.ModelFailed:
 		s.Class, s.Error, s.Usage = in.Reason, in.Error, in.Usage
 		if s.Usage == nil && in.Partial != nil {

@@ -8,7 +8,6 @@ import (
 	"agentd/internal/prompt"
 	"agentd/internal/session"
 	"agentd/internal/store"
-	"agentd/message"
 )
 
 // A conversation goes on whatever became of one of its entries: what can not be
@@ -98,14 +97,6 @@ func (e *Engine) path(ctx context.Context, ref Ref, leaf string) (path []*store.
 // leaveOut applies what was found out about entries, and replaces images that no
 // provider takes: they may have been stored by an older agentd, or by another program.
 func (d *driver) leaveOut(ctx context.Context, items []session.Item) error {
-	for i := range items {
-		m := &items[i].Message
-		for j := range m.Content {
-			if err := m.Content[j].CheckImage(); err != nil {
-				m.Content[j] = message.Text("[An image is left out: it " + err.Error() + ".]")
-			}
-		}
-	}
 	if d.fresh != nil {
 		return nil // nobody has found out anything
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"agentd/event"
 	"agentd/internal/prompt"
@@ -42,6 +43,10 @@ type asked struct {
 	compacts bool
 	// less is after how many milliseconds reasoning was left out, 0 if none was.
 	less int64
+	// replies are the newest of the conversation, looked is how the request that was made
+	// last relates to the one before it.
+	replies []replyAt
+	looked  atomic.Pointer[looked]
 }
 
 // request builds the request, without what a cure leaves out; nil leaves nothing out.
@@ -65,7 +70,9 @@ func (a *asked) request(ctx context.Context, c *cure) (*model.Request, error) {
 	msgs = session.Fit(msgs, &session.Limits{Images: d.e.cfg.Images, NoImages: a.m.NoImages, Window: a.m.Window})
 	parts := a.parts
 	parts.Messages = d.prefixed(msgs)
-	return prompt.Build(&parts), nil
+	req := prompt.Build(&parts)
+	a.lookAt(ctx, req, c)
+	return req, nil
 }
 
 // apply leaves out. The messages are not changed.

@@ -18,6 +18,9 @@ func (d *driver) record(b *batch, in run.Input, tr *run.Transition) {
 		d.writeTo(b.tx, w, now)
 	}
 	d.conv.advance(d.state.Leaf)
+	if done, ok := in.(run.ModelDone); ok {
+		d.answered(b, done)
+	}
 	for _, ev := range tr.Events {
 		ev.RunID = d.ref.ID
 		if ev = d.enrich(ev); ev.Type == event.FinalText && ev.Data.(*event.Text).Text == "" {
@@ -63,8 +66,11 @@ func (d *driver) enrich(ev event.Event) event.Event {
 	case *event.Resumed:
 		p.Warnings = d.warnings()
 	case *event.Step:
+		m := d.model()
 		if ev.Type == event.StepStarted {
-			p.Model = d.model().Name
+			p.Model, p.CacheSeconds = m.Name, int64(m.CacheTTL.Seconds())
+		} else {
+			p.Saved = model.Saved(&m.Info, p.Usage)
 		}
 	case *event.Tool:
 		switch ev.Type {

@@ -39,6 +39,10 @@ func (d *driver) trace(in run.Input, tr *run.Transition, now int64) *store.Trace
 			}
 		}
 	}
+	if d.cacheNote != nil {
+		b = append(append(b, `,"cache":`...), d.cacheNote...)
+		d.cacheNote = nil
+	}
 	d.buf = append(b, '}')
 	if t.Body = json.RawMessage(`{}`); err == nil {
 		t.Body = bytes.Clone(d.buf)

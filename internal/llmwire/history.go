@@ -73,6 +73,22 @@ func (h *History) Encode(key string, msgs []message.Message, enc Encoder) (encod
 	return h.buf, mark
 }
 
+// Previous is the place for a cache mark where the request before this one ended: in
+// the last unit ahead of the newest reply that has one; negative if there is none. What
+// was cached there is found however much came since.
+func (h *History) Previous() int {
+	i := len(h.units) - 1
+	for i >= 0 && h.units[i].messages[0].Role != message.RoleAssistant {
+		i--
+	}
+	for i--; i >= 0; i-- {
+		if m := h.units[i].mark; m >= 0 {
+			return m
+		}
+	}
+	return -1
+}
+
 func (h *History) end() int {
 	if len(h.units) == 0 {
 		return 0

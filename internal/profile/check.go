@@ -118,6 +118,7 @@ func (l *loader) model(d *decoder, key string, m *Model) {
 	}
 	l.price(d, key, m)
 	l.azure(d, key, m)
+	l.caching(d, key, m)
 	if m.Script == "" {
 		return
 	}
@@ -146,6 +147,28 @@ func (l *loader) price(d *decoder, key string, m *Model) {
 		return
 	}
 	l.prices[name] = *m.Price
+}
+
+// caching refuses a lifetime that the provider does not have.
+func (l *loader) caching(d *decoder, key string, m *Model) {
+	if m.CacheTTL == "" || d.wrong(key) {
+		return
+	}
+	var has []string
+	switch m.Provider {
+	case "anthropic":
+		has = []string{"5m", "1h"}
+	case "openai", "azure":
+		has = []string{"24h"}
+	}
+	if slices.Contains(has, m.CacheTTL) {
+		return
+	}
+	hint := "remove it: this provider has no setting for it"
+	if len(has) > 0 {
+		hint = "write " + strings.Join(has, " or ")
+	}
+	d.fail(d.at(key+".cache_ttl"), key+".cache_ttl", "provider "+m.Provider+" does not keep prompts for "+m.CacheTTL, hint)
 }
 
 func (l *loader) references(f *profileFile) {

@@ -84,7 +84,7 @@ labels: [l]
 tags: [t, "${TAG:-u}"]
 primary_model: {provider: script, model: m, script: s/x.yaml}
 fallback_models:
-  - {provider: openai, model: o, base_url: "http://127.0.0.1:1/v1", api_key_env: MY_KEY, headers: {X-A: "${H}"}, max_tokens_field: max_tokens}
+  - {provider: openai, model: o, base_url: "http://127.0.0.1:1/v1", api_key_env: MY_KEY, headers: {X-A: "${H}"}, max_tokens_field: max_tokens, cache_ttl: 24h, prompt_cache_key: yes}
 routing_strategy: fallback
 max_context_tokens: 100_000
 max_output_tokens: 1000

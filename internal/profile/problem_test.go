@@ -99,6 +99,11 @@ c/agents/a.yaml:6:55: error: fallback_models[2].base_url: is not an address (wri
 c/agents/a.yaml:6:77: error: fallback_models[2].api_key_env: is not the name of an environment variable (write the variable's name, not the key itself)
 c/agents/a.yaml:7:34: error: fallback_models[3].script: leads out of the configs folder (put the script into the folder, or write an absolute path)
 c/agents/a.yaml:8:34: error: fallback_models[4].script: the script can not be read (write the path relative to the configs folder)`},
+		{"cache lifetimes", "agents/a.yaml", "profile_name: a\nprimary_model: {provider: anthropic, model: m, cache_ttl: 24h}\nfallback_models: [{provider: openai, model: o, cache_ttl: 1h}, {provider: script, model: s, cache_ttl: 5m}, {provider: openai, model: o, cache_ttl: 2h}]\n", `
+c/agents/a.yaml:2:48: error: primary_model.cache_ttl: provider anthropic does not keep prompts for 24h (write 5m or 1h)
+c/agents/a.yaml:3:48: error: fallback_models[0].cache_ttl: provider openai does not keep prompts for 1h (write 24h)
+c/agents/a.yaml:3:93: error: fallback_models[1].cache_ttl: provider script does not keep prompts for 5m (remove it: this provider has no setting for it)
+c/agents/a.yaml:3:149: error: fallback_models[2].cache_ttl: does not know the value "2h" (did you mean 1h? one of: 5m, 1h, 24h)`},
 		{"limits that limit nothing", "agents/a.yaml", minimal + "rate_limits: {per_org: {burst: 3}, per_user: {requests_per_minute: 1, burst: 2}}\n", `
 c/agents/a.yaml:4:25: warning: rate_limits.per_org.burst: has no effect without requests_per_minute (say how many runs may start in a minute)`},
 		{"values that contradict", "agents/a.yaml", minimal + "retry: {base_delay: 2m}\ntemperature: 0\ntop_p: 1\nrouting_strategy: single\nfallback_models: [{provider: script, model: x}]\nlog_destinations: [syslog]\npii_policy: {redact: [\"(\"]}\nmemory_enabled: true\n", `

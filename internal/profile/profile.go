@@ -92,6 +92,10 @@ type Model struct {
 	Headers map[string]Secret `json:"headers,omitempty" example:"{X-Team: \"${TEAM}\"}"`
 	// Name of the output limit on the wire, for servers that know only one: `auto` takes what fits the address.
 	MaxTokensField string `json:"max_tokens_field,omitempty" default:"auto" enum:"auto,max_tokens,max_completion_tokens"`
+	// How long the provider keeps the beginning of a prompt that it has read: `5m` or `1h` with Anthropic (an hour costs twice the price of input to write, five minutes 1.25 times), `24h` with OpenAI. Not set: five minutes with Anthropic, with others what the provider does.
+	CacheTTL string `json:"cache_ttl,omitempty" enum:"5m,1h,24h" example:"1h"`
+	// Whether `prompt_cache_key`, which sends the requests of a session to where their beginning is cached, goes with requests of provider `openai`: `auto` sends it to OpenAI's own address alone, because other servers may refuse it.
+	PromptCacheKey string `json:"prompt_cache_key,omitempty" default:"auto" enum:"auto,yes,no"`
 	// Calls of this provider at its address that run at the same time; further ones wait. Shared by all profiles that say the same. 0: no limit.
 	ConcurrencyLimit int `json:"concurrency_limit,omitempty" min:"0" example:"16"`
 	// Where several nodes share the runs: its calls are made at nodes that serve the pool `model.NAME` of this name, with that pool's network and keys. Empty: at those that serve `model`.

@@ -58,6 +58,8 @@ type Limits struct {
 	ContextTimeout Duration `json:"context_timeout" default:"2s" min:"1ms"`
 	// Bytes of all AGENTS.md files that one prompt has; of more the rest is left out, the nearest file's last.
 	MaxAgentsFilesBytes int64 `json:"max_agents_files_bytes" default:"30720" min:"256"`
+	// Megabytes of memory for what is kept of long conversations between their runs, so that a turn reads what is new alone. 0: nothing is kept.
+	ConversationCacheMB int `json:"conversation_cache_mb" default:"32" min:"0" max:"65536"`
 	// Runs that execute at the same time; more wait in the queue.
 	MaxConcurrentRuns int `json:"max_concurrent_runs" default:"1024" min:"1"`
 	// Levels of subagents below a run that was started from outside: 1 means that subagents have none of their own. A run at the last level is refused to start another; this is also what bounds profiles that name each other.

@@ -85,6 +85,9 @@ type Sessions interface {
 	Compact(ctx context.Context, req engine.StartRequest) (*engine.Run, error)
 	// Entries gives the path from the root to the leaf, above after.
 	Entries(ctx context.Context, ref engine.Ref, after string, limit int) ([]*engine.EntryView, error)
+	// Cache gives what providers' caches did for the session: steps after a cursor, at
+	// most limit.
+	Cache(ctx context.Context, ref engine.Ref, cursor string, limit int) (*engine.CacheView, error)
 }
 
 // Catalogue shows what there is besides runs and sessions.

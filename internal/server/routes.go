@@ -50,6 +50,7 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/sessions/{id}/entries", serve: s.listEntries},
 		{method: "POST", path: "/sessions/{id}/compact", serve: s.compactSession},
 		{method: "GET", path: "/sessions/{id}/artifacts", serve: s.listArtifacts},
+		{method: "GET", path: "/sessions/{id}/cache", serve: s.sessionCache},
 		{method: "GET", path: "/sessions/{id}/rules", serve: s.listRules},
 		{method: "DELETE", path: "/sessions/{id}/rules", serve: s.revokeRules},
 		{method: "DELETE", path: "/sessions/{id}/rules/{rule}", serve: s.revokeRules},

@@ -60,7 +60,7 @@ func (anthropic) parse(r *http.Request, body string, count bool) (*request, *api
 	p.req.NoTools = p.req.NoTools || len(p.tools.Array()) == 0
 	// The order of the prompt, and so of the cache: tools, system, messages.
 	p.req.prefix.begin(p.req.Model)
-	for _, f := range []func() *apiError{p.toolList, p.systemPrompt, p.conversation, p.marks} {
+	for _, f := range []func() *apiError{p.toolList, p.systemPrompt, p.settings, p.conversation, p.marks} {
 		if fail := f(); fail != nil {
 			return nil, fail
 		}
@@ -74,7 +74,11 @@ type antParser struct {
 	req                     *request
 	messages, tools, system gjson.Result
 	budget                  int
-	choice, auto            bool              // auto: cache_control at the top
+	choice                  bool
+	choiceRaw, think        string            // tool_choice and thinking as they were sent
+	effort                  string            // of output_config
+	auto                    mark              // cache_control at the top
+	prompted                int               // the last message with more than results; older thoughts may be dropped
 	names                   map[string]string // of all calls, by id
 	open                    []string          // ids of the previous message's calls
 	prev                    int               // where they are
@@ -116,7 +120,7 @@ func (p *antParser) top(key string, v gjson.Result) *apiError {
 		}
 		p.tools = v
 	case "tool_choice":
-		p.choice = true
+		p.choice, p.choiceRaw = true, v.Raw
 		p.req.NoTools = v.Get("type").String() == "none"
 		p.req.OneCall = v.Get("disable_parallel_tool_use").Bool()
 	case "stream":
@@ -135,7 +139,10 @@ func (p *antParser) top(key string, v gjson.Result) *apiError {
 		if v.Type != gjson.Number || v.Num < 0 || v.Num > 1 {
 			return antBad("temperature: range: 0..1")
 		}
+	case "output_config":
+		p.effort = v.Get("effort").String()
 	case "thinking":
+		p.think = v.Raw
 		switch typ := v.Get("type").String(); typ {
 		case "disabled":
 			p.req.NoThinking = true
@@ -155,7 +162,12 @@ func (p *antParser) top(key string, v gjson.Result) *apiError {
 	case "metadata":
 		p.req.Session = v.Get("user_id").String()
 	case "cache_control":
-		p.auto = true
+		if bad := badMark(gjson.Parse(`{"cache_control":` + v.Raw + `}`)); bad != "" {
+			return antBad("%s", bad)
+		}
+		if p.auto = markShort; v.Get("ttl").String() == "1h" {
+			p.auto = markHour
+		}
 	}
 	return nil
 }
@@ -182,6 +194,9 @@ func (p *antParser) toolList() (fail *apiError) {
 		case client && (schema.Get("oneOf").Exists() || schema.Get("allOf").Exists() || schema.Get("anyOf").Exists()):
 			fail = antBad("tools.%d.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level", i)
 		}
+		if bad := badMark(t); bad != "" && fail == nil {
+			fail = antBad("tools.%d.%s", i, bad)
+		}
 		seen = append(seen, name)
 		p.req.prefix.block("tool", t)
 		return fail == nil
@@ -202,6 +217,8 @@ func (p *antParser) systemPrompt() (fail *apiError) {
 			fail = antBad("system.%d.type: Input should be 'text'", i)
 		case text == "":
 			fail = antBad("system: text content blocks must be non-empty")
+		case badMark(b) != "":
+			fail = antBad("system.%d.%s", i, badMark(b))
 		default:
 			p.req.System = append(p.req.System, text)
 			p.req.prefix.block("system", b)
@@ -263,8 +280,14 @@ func (p *antParser) message(i int, m gjson.Result, before string, last bool) *ap
 	} else {
 		var fail *apiError
 		content.ForEach(func(_, b gjson.Result) bool {
-			p.req.prefix.block(role, b)
-			fail = out.block(b)
+			if !p.dropped(i, b) {
+				p.req.prefix.block(role, b)
+			}
+			if fail = out.block(b); fail == nil {
+				if bad := badMark(b); bad != "" {
+					fail = antBad("messages.%d.content.%d.%s", i, out.blocks, bad)
+				}
+			}
 			out.blocks++
 			return fail == nil
 		})
@@ -413,26 +436,4 @@ func (m *antMessage) add() {
 			c.Messages = append(c.Messages, script.Message{Role: message.RoleUser, Text: text})
 		}
 	}
-}
-
-// marks checks the cache marks.
-func (p *antParser) marks() *apiError {
-	if p.auto {
-		p.req.prefix.markLast()
-	}
-	n, short := 0, false
-	for _, b := range p.req.prefix.blocks {
-		if b.mark == 0 {
-			continue
-		}
-		n += b.marks
-		if b.mark == markHour && short {
-			return antBad("messages: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.")
-		}
-		short = short || b.mark == markShort
-	}
-	if n > 4 {
-		return antBad("A maximum of 4 blocks with cache_control may be provided. Found %d.", n)
-	}
-	return nil
 }

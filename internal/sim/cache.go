@@ -1,8 +1,8 @@
 package sim
 
 import (
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -10,29 +10,31 @@ import (
 	"agentd/model/script"
 )
 
-// The rules of both services, in tokens and blocks.
+// The rules of the services, in tokens and blocks. What depends on the model is in
+// cache_models.go.
 const (
 	cacheMinimum = 1024
 	cacheStep    = 128 // OpenAI
-	lookBack     = 20  // Anthropic: blocks before a mark
+	lookBack     = 20  // Anthropic: positions that a mark looks at, its own is the first
+	endings      = 20  // OpenAI since GPT-5.6: earlier ends of messages that are looked at
 	stepBytes    = cacheStep * 4
 )
 
-// mark is a cache_control of Anthropic.
-type mark int
-
-const (
-	markShort mark = 1 // 5m
-	markHour  mark = 2 // 1h
-)
-
-// prefixes are what a cache can look up: for OpenAI a hash at every 128 tokens,
-// for Anthropic one at the end of every block.
+// prefixes are what a cache can look up: for OpenAI and Gemini a hash at every 128
+// tokens and at the end of messages, for Anthropic one at the end of every block.
 type prefixes struct {
 	hash   uint64
 	size   int           // bytes so far
-	steps  []uint64      // OpenAI
+	steps  []uint64      // OpenAI, Gemini
+	ends   []prefixEnd   // OpenAI since GPT-5.6: of messages that may end a cached prefix
 	blocks []prefixBlock // Anthropic
+	keep   time.Duration // OpenAI: prompt_cache_retention, 0 if not given
+	none   bool          // OpenAI: only explicit breakpoints, which are not simulated
+}
+
+type prefixEnd struct {
+	hash uint64
+	end  int
 }
 
 type prefixBlock struct {
@@ -40,6 +42,10 @@ type prefixBlock struct {
 	end   int    // bytes up to there
 	mark  mark
 	marks int // cache_control entries in the block
+	// joined: it is one position with the block before it, as calls in a row are, and
+	// results in a row.
+	joined bool
+	run    string
 }
 
 // FNV-1a.
@@ -58,6 +64,10 @@ func mix(h uint64, s string) uint64 {
 // begin starts a prompt; prompts of different models never share a prefix.
 func (p *prefixes) begin(model string) { p.hash = mix(fnvSeed, model+"\x00") }
 
+// setting takes in what is no part of the prompt's text, and still makes what follows
+// another one.
+func (p *prefixes) setting(s string) { p.hash = mix(p.hash, s+"\x00") }
+
 // stream adds a piece of an OpenAI prompt.
 func (p *prefixes) stream(s string) {
 	for s != "" {
@@ -71,108 +81,66 @@ func (p *prefixes) stream(s string) {
 	}
 }
 
+// ending notes the end of a message that a cached prefix may end with.
+func (p *prefixes) ending() { p.ends = append(p.ends, prefixEnd{p.hash, p.size}) }
+
 // text adds content that was given as a string: the same as one text block.
-func (p *prefixes) text(role string, s gjson.Result) { p.add(role, "text", s.Raw, 0, 0) }
+func (p *prefixes) text(role string, s gjson.Result) { p.add(role, "text", s.Raw, "", 0, 0) }
 
 // block adds a block of an Anthropic prompt. A cache_control is a mark on it and no
 // part of what is compared, because marks move from request to request.
 func (p *prefixes) block(role string, b gjson.Result) {
 	raw, m, n := stripMarks(b.Raw)
-	if role != "tool" && b.Get("type").String() == "text" {
-		p.add(role, "text", b.Get("text").Raw, m, n)
-		return
+	typ := b.Get("type").String()
+	switch {
+	case role == "tool":
+		p.add(role, "block", raw, "", m, n)
+	case typ == "text":
+		p.add(role, "text", b.Get("text").Raw, "", m, n)
+	case typ == "tool_use" || typ == "tool_result":
+		p.add(role, "block", raw, typ, m, n)
+	default:
+		p.add(role, "block", raw, "", m, n)
 	}
-	p.add(role, "block", raw, m, n)
 }
 
-func (p *prefixes) add(role, kind, raw string, m mark, marks int) {
+func (p *prefixes) add(role, kind, raw, run string, m mark, marks int) {
 	p.hash = mix(mix(mix(p.hash, role), kind), raw)
 	p.size += len(raw)
-	p.blocks = append(p.blocks, prefixBlock{p.hash, p.size, m, marks})
+	n := len(p.blocks)
+	joined := run != "" && n > 0 && p.blocks[n-1].run == run
+	p.blocks = append(p.blocks, prefixBlock{hash: p.hash, end: p.size, mark: m, marks: marks, joined: joined, run: run})
 }
 
 // markLast marks the last block, for a cache_control at the top of a request.
-func (p *prefixes) markLast() {
+func (p *prefixes) markLast(m mark) {
 	if n := len(p.blocks); n > 0 && p.blocks[n-1].mark == 0 {
-		p.blocks[n-1].mark, p.blocks[n-1].marks = markShort, 1
+		p.blocks[n-1].mark, p.blocks[n-1].marks = m, 1
 	}
 }
 
-// stripMarks cuts every cache_control out of a raw JSON object. Inside a JSON
-// string the quotes of its name would be escaped, so a plain search is right.
-func stripMarks(raw string) (plain string, m mark, n int) {
-	const key = `"cache_control"`
-	from := 0
-	for {
-		i := strings.Index(raw[from:], key)
-		if i < 0 {
-			return raw, m, n
-		}
-		i += from
-		tail := raw[i+len(key):]
-		val := strings.TrimLeft(tail, " \t\r\n")
-		if !strings.HasPrefix(val, ":") { // a string, not a key
-			from = i + len(key)
-			continue
-		}
-		val = strings.TrimLeft(val[1:], " \t\r\n")
-		rest := len(val)
-		val = val[:valueEnd(val)]
-		if v := gjson.Parse(val); v.IsObject() {
-			n++
-			m = max(m, markShort)
-			if v.Get("ttl").String() == "1h" {
-				m = markHour
-			}
-		}
-		pre, post := raw[:i], raw[len(raw)-rest+len(val):]
-		if after := strings.TrimLeft(post, " \t\r\n"); strings.HasPrefix(after, ",") {
-			post = strings.TrimLeft(after[1:], " \t\r\n")
-		} else if before := strings.TrimRight(pre, " \t\r\n"); strings.HasSuffix(before, ",") {
-			pre = before[:len(before)-1]
-		}
-		raw, from = pre+post, len(pre)
-	}
-}
-
-// valueEnd is the length of the JSON value that s begins with. s is a part of a
-// valid document.
-func valueEnd(s string) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-			if !quoted && depth == 0 {
-				return i + 1
-			}
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth--; depth <= 0 {
-				return i + 1 + min(depth, 0)
-			}
-		case c == ',' && depth == 0:
-			return i
-		}
-	}
-	return len(s)
+// cached is a prefix that a cache has.
+type cached struct {
+	until int64 // Unix nanoseconds; a use moves it on
+	last  int64 // and never beyond this, if it is not 0
+	keep  time.Duration
 }
 
 // prefixCache remembers prompt prefixes. When one generation is full the older one
-// is dropped, which bounds it at 16 MB or so.
+// is dropped, which bounds it at 40 MB or so.
 type prefixCache struct {
 	mu       sync.Mutex
-	cur, old map[uint64]struct{}
+	now      func() time.Time
+	cur, old map[uint64]cached
 }
 
 const generation = 200_000
 
-func newPrefixCache() *prefixCache {
-	c := &prefixCache{}
+func newPrefixCache(now func() time.Time) *prefixCache {
+	if now == nil {
+		now = time.Now
+	}
+	c := &prefixCache{now: now}
 	c.reset()
 	return c
 }
@@ -180,66 +148,125 @@ func newPrefixCache() *prefixCache {
 func (c *prefixCache) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cur, c.old = map[uint64]struct{}{}, nil
+	c.cur, c.old = map[uint64]cached{}, nil
 }
 
-func (c *prefixCache) has(h uint64) bool {
-	if _, ok := c.cur[h]; ok {
-		return true
+// has is whether a prefix is there and has not expired.
+func (c *prefixCache) has(h uint64, at int64) (cached, bool) {
+	e, ok := c.cur[h]
+	if !ok {
+		e, ok = c.old[h]
 	}
-	_, ok := c.old[h]
-	return ok
+	return e, ok && at < e.until
 }
 
-func (c *prefixCache) put(h uint64) {
-	if len(c.cur) >= generation {
-		c.old, c.cur = c.cur, make(map[uint64]struct{}, generation/4)
+func (c *prefixCache) put(h uint64, e cached) {
+	if _, ok := c.cur[h]; !ok && len(c.cur) >= generation {
+		c.old, c.cur = c.cur, make(map[uint64]cached, generation/4)
 	}
-	c.cur[h] = struct{}{}
+	c.cur[h] = e
+}
+
+// use keeps a prefix for as long again as it was written for.
+func (c *prefixCache) use(h uint64, e cached, at int64) {
+	e.until = at + int64(e.keep)
+	if e.last != 0 {
+		e.until = min(e.until, e.last)
+	}
+	c.put(h, e)
 }
 
 // account splits the prompt's tokens into read, written and new ones, and remembers
-// the prompt. It keeps their sum.
+// the prompt. It keeps their sum. Lifetimes begin with the request.
 func (c *prefixCache) account(req *request, u *message.Usage) {
+	at := c.now().UnixNano()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if req.CallPrefix == "toolu_" {
-		c.marked(&req.prefix, u)
-	} else {
-		c.automatic(&req.prefix, u)
+	r := rulesOf(req.Model, req.CallPrefix == "toolu_")
+	switch {
+	case r.marks:
+		c.marked(&req.prefix, u, &r, at)
+	case req.prefix.none:
+	case r.writes && len(req.prefix.ends) > 0:
+		c.implicit(&req.prefix, u, &r, mix(fnvSeed, req.Session), at)
+	default:
+		if req.prefix.keep > 0 {
+			r.keep, r.atMost = req.prefix.keep, 0
+		}
+		c.automatic(&req.prefix, u, &r, mix(fnvSeed, req.Session), at)
 	}
 }
 
-// automatic is OpenAI's rule.
-func (c *prefixCache) automatic(p *prefixes, u *message.Usage) {
-	const first = cacheMinimum/cacheStep - 1
+// automatic is the rule of Gemini, and of OpenAI's models before GPT-5.6: the longest
+// prefix in steps of 128 tokens. Requests with different keys go to different machines.
+func (c *prefixCache) automatic(p *prefixes, u *message.Usage, r *cacheRules, key uint64, at int64) {
+	first := int(r.least)/cacheStep - 1
+	read := -1
 	for i := len(p.steps) - 1; i >= first; i-- {
-		if c.has(p.steps[i]) {
-			u.CacheRead = int64(i+1) * cacheStep
+		if _, ok := c.has(p.steps[i]^key, at); ok {
+			read = i
 			break
 		}
 	}
-	for i := len(p.steps) - 1; i >= first; i-- {
-		if _, ok := c.cur[p.steps[i]]; ok {
-			break // what is shorter is there too
+	if read >= 0 {
+		u.CacheRead = int64(read+1) * cacheStep
+	}
+	for i := first; i < len(p.steps); i++ {
+		h := p.steps[i] ^ key
+		if e, ok := c.has(h, at); ok {
+			c.use(h, e, at)
+			continue
 		}
-		c.put(p.steps[i])
+		e := cached{until: at + int64(r.keep), keep: r.keep}
+		if r.atMost > 0 {
+			e.last = at + int64(r.atMost)
+		}
+		c.put(h, e)
 	}
 	u.Input -= u.CacheRead
 }
 
+// implicit is OpenAI's rule since GPT-5.6: a prefix that ends with the newest message is
+// written, and is read where it ends, not at any shorter place; up to 20 earlier ends of
+// messages are looked at.
+func (c *prefixCache) implicit(p *prefixes, u *message.Usage, r *cacheRules, key uint64, at int64) {
+	last := len(p.ends) - 1
+	read := -1
+	for i := last; i >= max(0, last-endings); i-- {
+		if e, ok := c.has(p.ends[i].hash^key, at); ok {
+			c.use(p.ends[i].hash^key, e, at)
+			read = i
+			break
+		}
+	}
+	if read >= 0 {
+		u.CacheRead = script.Tokens(p.ends[read].end)
+	}
+	if end := script.Tokens(p.ends[last].end); last > read && end >= r.least {
+		u.CacheWrite = end - u.CacheRead
+		c.put(p.ends[last].hash^key, cached{until: at + int64(r.keep), keep: r.keep})
+	}
+	u.Input -= u.CacheRead + u.CacheWrite
+}
+
 // marked is Anthropic's rule.
-func (c *prefixCache) marked(p *prefixes, u *message.Usage) {
+func (c *prefixCache) marked(p *prefixes, u *message.Usage, r *cacheRules, at int64) {
 	read, last := -1, -1
-	for i, b := range p.blocks {
-		if b.mark == 0 {
+	for i := range p.blocks {
+		if p.blocks[i].mark == 0 {
 			continue
 		}
 		last = i
-		for j := i; j >= max(0, i-lookBack) && j > read; j-- {
-			if c.has(p.blocks[j].hash) {
-				read = j
+		for j, seen := i, 1; j >= 0; j-- {
+			if e, ok := c.has(p.blocks[j].hash, at); ok {
+				c.use(p.blocks[j].hash, e, at)
+				read = max(read, j)
 				break
+			}
+			if !p.blocks[j].joined {
+				if seen++; seen > lookBack {
+					break
+				}
 			}
 		}
 	}
@@ -247,15 +274,23 @@ func (c *prefixCache) marked(p *prefixes, u *message.Usage) {
 		u.CacheRead = script.Tokens(p.blocks[read].end)
 	}
 	if last > read {
-		if end := script.Tokens(p.blocks[last].end); end >= cacheMinimum {
+		if end := script.Tokens(p.blocks[last].end); end >= r.least {
 			u.CacheWrite = end - u.CacheRead
 		}
 	}
 	u.Input -= u.CacheRead + u.CacheWrite
 	for _, b := range p.blocks {
-		if b.mark != 0 && script.Tokens(b.end) >= cacheMinimum {
-			c.put(b.hash)
+		if b.mark == 0 || script.Tokens(b.end) < r.least {
+			continue
 		}
+		if _, ok := c.has(b.hash, at); ok {
+			continue
+		}
+		keep := r.keep
+		if b.mark == markHour {
+			keep = time.Hour
+		}
+		c.put(b.hash, cached{until: at + int64(keep), keep: keep})
 	}
 }
 

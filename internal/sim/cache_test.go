@@ -102,13 +102,13 @@ func TestAnthropicCache(t *testing.T) {
 	}
 	s.Reset()
 	antUse(s, "["+block(sys, five)+"]", many(1, ""))
-	if got := antUse(s, "["+block(sys, "")+"]", many(19, five)); got[1] != 1501 {
-		t.Errorf("20 blocks back: %v", got)
+	if got := antUse(s, "["+block(sys, "")+"]", many(18, five)); got[1] != 1501 {
+		t.Errorf("the 20th position: %v", got)
 	}
 	s.Reset()
 	antUse(s, "["+block(sys, five)+"]", many(1, ""))
-	if got := antUse(s, "["+block(sys, "")+"]", many(20, five)); got[1] != 0 {
-		t.Errorf("21 blocks back: %v", got)
+	if got := antUse(s, "["+block(sys, "")+"]", many(19, five)); got[1] != 0 {
+		t.Errorf("the 21st position: %v", got)
 	}
 	s.Reset()
 	auto := func() int64 {
@@ -146,11 +146,13 @@ func TestStripMarks(t *testing.T) {
 }
 
 func TestCacheIsBounded(t *testing.T) {
-	c := newPrefixCache()
+	c := newPrefixCache(nil)
 	for i := range uint64(3*generation + 5) {
-		c.put(i)
+		c.put(i, cached{until: 2})
 	}
-	if n := len(c.cur) + len(c.old); n > 2*generation || !c.has(3*generation+4) || c.has(0) {
+	_, newest := c.has(3*generation+4, 1)
+	_, oldest := c.has(0, 1)
+	if n := len(c.cur) + len(c.old); n > 2*generation || !newest || oldest {
 		t.Errorf("%d entries", n)
 	}
 }

@@ -48,10 +48,27 @@
 //
 // # Prompt caching
 //
-// OpenAI: the longest prefix that an earlier request of the model had, from 1,024
-// tokens in steps of 128. Anthropic: prefixes that end at a cache_control mark are
-// written; a mark reads the longest prefix written at it or up to 20 blocks before
-// it; below 1,024 tokens nothing is cached. Four bytes count as a token, and nothing
-// expires. These are the rules of OpenAI's cookbook "Prompt Caching 201" and of the
-// page "Prompt caching" of Anthropic's documentation, simplified.
+// Four bytes count as a token. Prefixes expire by [Options.Now]; a use keeps them for as
+// long again. What the services document, as of November 2026:
+//
+//   - Anthropic: prefixes that end at a cache_control mark are written, for five minutes
+//     or an hour (ttl); a mark reads the longest prefix written at it or at one of the 19
+//     positions before it, where calls in a row, and results in a row, are one position.
+//     Tools come before the system prompt, and that before messages; tool_choice,
+//     thinking, effort and whether there are images at all belong to the messages. The
+//     least size is 512, 1,024, 2,048 or 4,096 tokens, by model. Models that read the
+//     thoughts of earlier turns no more do not count them. More than four marks, marks on
+//     thoughts, unknown ttls and an hour after five minutes are refused.
+//   - OpenAI before GPT-5.6: the longest prefix that an earlier request of the model had,
+//     from 1,024 tokens in steps of 128, for five minutes and never longer than an hour,
+//     or for a day (prompt_cache_retention, and GPT-5.5). Requests with another
+//     prompt_cache_key are on another machine.
+//   - OpenAI since GPT-5.6: what ends with the newest message that is not the model's is
+//     written (cache_write_tokens), for 30 minutes, and read where it ends; 20 earlier ends
+//     are looked at. Explicit breakpoints are not simulated.
+//   - Gemini (a model whose name begins so): as OpenAI before GPT-5.6, from 2,048 tokens
+//     (2.5) or 4,096. Five minutes are the simulator's own: Gemini names no time.
+//
+// Machines that overflow with more than some 15 requests a minute are not simulated: which
+// requests those are is not documented.
 package sim

@@ -164,6 +164,9 @@ func oaiUsage(b []byte, u *message.Usage) []byte {
 	num(`,"completion_tokens":`, u.Output)
 	num(`,"total_tokens":`, u.Prompt()+u.Output)
 	num(`,"prompt_tokens_details":{"cached_tokens":`, u.CacheRead)
+	if u.CacheWrite > 0 { // of models that bill it
+		num(`,"cache_write_tokens":`, u.CacheWrite)
+	}
 	num(`,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":`, u.Reasoning)
 	return append(b, `,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`...)
 }

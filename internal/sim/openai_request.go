@@ -56,9 +56,13 @@ func (openAI) parse(r *http.Request, body string, _ bool) (*request, *apiError) 
 	}
 	p.req.NoTools = p.req.NoTools || p.tools == 0
 	p.req.prefix.begin(p.req.Model)
+	if fail := p.cacheSettings(); fail != nil {
+		return nil, fail
+	}
 	if p.toolsRaw != "" {
 		p.req.prefix.stream(p.toolsRaw)
 	}
+	p.req.prefix.stream(p.schemaRaw)
 	if fail := p.conversation(); fail != nil {
 		return nil, fail
 	}
@@ -70,7 +74,9 @@ func (openAI) parse(r *http.Request, body string, _ bool) (*request, *apiError) 
 type oaiParser struct {
 	req                      *request
 	messages                 gjson.Result
-	toolsRaw                 string
+	toolsRaw, schemaRaw      string
+	retention                string
+	cacheOptions             gjson.Result
 	tools                    int
 	choice, parallel         bool
 	streamOptions            bool
@@ -124,6 +130,12 @@ func (p *oaiParser) top(key string, v gjson.Result) *apiError {
 		}
 	case "prompt_cache_key":
 		p.req.Session = v.String()
+	case "prompt_cache_retention":
+		p.retention = v.String()
+	case "prompt_cache_options":
+		p.cacheOptions = v
+	case "response_format":
+		p.schemaRaw = v.Get("json_schema").Raw // it stands ahead of the messages
 	case "reasoning_effort":
 		p.req.NoThinking = v.String() == "none"
 	case "tool_choice":
@@ -202,6 +214,9 @@ func (p *oaiParser) conversation() (fail *apiError) {
 		if msg.role != "tool" && len(open) > 0 {
 			fail = orphan()
 			return false
+		}
+		if msg.role != "assistant" {
+			p.req.prefix.ending()
 		}
 		switch msg.role {
 		case "system", "developer":

@@ -31,6 +31,8 @@ type Options struct {
 	// CacheRules says whether prompt caching is simulated. Empty means
 	// [CacheOn].
 	CacheRules CacheRules
+	// Now is the clock that cached prefixes expire by. Nil means time.Now.
+	Now func() time.Time
 	// Log gets one line for each request that fails by a mistake, of the
 	// client or of the script. Nil means no log.
 	Log *slog.Logger
@@ -78,7 +80,7 @@ func New(o Options) *Server {
 		s.maxBody = 32 << 20
 	}
 	if o.CacheRules != CacheOff {
-		s.cache = newPrefixCache()
+		s.cache = newPrefixCache(o.Now)
 	}
 	if o.Record > 0 {
 		s.rec = &recorder{max: o.Record}

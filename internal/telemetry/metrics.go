@@ -19,6 +19,8 @@ type meters struct {
 	tokens                                               metric.Int64Histogram
 	runs, steps, tools, commits, failures                metric.Int64Counter
 	cost                                                 metric.Float64Counter
+	cacheTokens, cacheBreaks                             metric.Int64Counter
+	cacheSaved                                           metric.Float64UpDownCounter
 	sets                                                 map[string][]metric.MeasurementOption // by their labels
 }
 
@@ -53,6 +55,10 @@ func newMeters(m metric.Meter, o *Options, s *sink) (*meters, error) {
 	errs = append(errs, err)
 	out.cost, err = m.Float64Counter("agentd.cost", metric.WithUnit("USD"), metric.WithDescription("Cost of model calls in US dollars."))
 	errs = append(errs, err)
+	out.cacheSaved, err = m.Float64UpDownCounter("agentd.cache.saved", metric.WithUnit("USD"), metric.WithDescription("What providers' prompt caches saved, in US dollars; less than nothing where writing cost more."))
+	errs = append(errs, err)
+	counter(&out.cacheTokens, "agentd.cache.tokens", "Tokens of prompts by how they were paid: read and written (from and to a provider's cache), uncached.")
+	counter(&out.cacheBreaks, "agentd.cache.breaks", "Requests that were no extension of the one before, by the first part that changed: model, tool, section, settings, message.")
 	counter(&out.runs, "agentd.runs", "Runs that reached a status: running, paused_checkpoint, completed, failed, cancelled.")
 	counter(&out.steps, "agentd.steps", "Replies of models.")
 	counter(&out.failures, "agentd.model.failures", "Model calls that failed, by class.")
@@ -115,9 +121,23 @@ func (m *meters) model(s *engine.ModelSeen) {
 		count(m.steps, 1, m.with("profile", s.Profile))
 		record(m.operation, took, o)
 	}
+	if s.Broken != nil {
+		count(m.cacheBreaks, 1, m.with("profile", s.Profile, "part", s.Broken.Part))
+	}
 	u := s.Usage
 	if u == nil {
 		return
+	}
+	for _, tokens := range []struct {
+		kind string
+		n    int64
+	}{{"read", u.CacheRead}, {"written", u.CacheWrite}, {"uncached", u.Input}} {
+		if tokens.n > 0 {
+			count(m.cacheTokens, tokens.n, m.with(providerKey, provider, requestModel, s.Model, "kind", tokens.kind))
+		}
+	}
+	if s.Saved != 0 {
+		m.cacheSaved.Add(context.Background(), dollars(s.Saved), metric.AddOption(m.with("profile", s.Profile, requestModel, s.Model)[0]))
 	}
 	for _, tokens := range []struct {
 		kind string

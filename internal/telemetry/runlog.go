@@ -64,6 +64,15 @@ func logModel(log *slog.Logger, s *engine.ModelSeen) {
 	}
 	if u := s.Usage; u != nil {
 		attrs = append(attrs, slog.Int64("input", u.Input), slog.Int64("output", u.Output), slog.Int64("cache_read", u.CacheRead), slog.Int64("cache_write", u.CacheWrite))
+		if u.Prompt() > 0 {
+			attrs = append(attrs, slog.Int64("cache_percent", u.CacheRead*100/u.Prompt()))
+		}
+		if s.Saved != 0 {
+			attrs = append(attrs, slog.String("cache_saved_usd", s.Saved.String()))
+		}
+	}
+	if b := s.Broken; b != nil {
+		attrs = append(attrs, slog.String("cache_broken", b.Part), slog.String("change", b.Change), slog.String("part", clip(b.Name+b.EntryID, maxName)))
 	}
 	if s.Error != "" {
 		attrs = append(attrs, slog.String("class", s.Class), slog.Any("error", logs.Report(s.Error)))

@@ -21,6 +21,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 
+	"agentd/event"
 	"agentd/internal/engine"
 	"agentd/internal/logs"
 	"agentd/internal/run"
@@ -98,7 +99,7 @@ func play(o engine.Observer) {
 	o.Model(&engine.ModelSeen{RunID: id("run_1", ""), Step: 1, Attempt: 1, Provider: "anthropic", Model: "m", Start: at, End: at.Add(time.Second),
 		Class: "rate_limit", Error: "no: key sk-" + strings.Repeat("a", 24)})
 	o.Model(&engine.ModelSeen{RunID: id("run_1", ""), Step: 1, Attempt: 2, Provider: "anthropic", Model: "m", Start: at.Add(time.Second), First: at.Add(1500 * time.Millisecond),
-		End: at.Add(2 * time.Second), Usage: usage, Request: &model.Request{Messages: []message.Message{message.User("a secret question")}},
+		End: at.Add(2 * time.Second), Usage: usage, Saved: message.Dollar / 2, Broken: &event.CacheBreak{Part: "tool", Name: "zoom", Change: "added"}, Request: &model.Request{Messages: []message.Message{message.User("a secret question")}},
 		Reply: &message.Message{Model: "m-1", StopReason: message.StopToolUse, Content: []message.Block{message.Text("a secret answer")}}})
 	o.Tool(&engine.ToolSeen{RunID: id("run_1", ""), Step: 1, CallID: "call_1", Name: "made_up_4711", Outcome: engine.ToolDenied, Reason: "There is no tool", Start: at, End: at})
 	o.Tool(&engine.ToolSeen{RunID: id("run_1", ""), Step: 1, CallID: "call_9", Name: "create_subagent", Known: true, Outcome: engine.ToolOK, Args: json.RawMessage(`{"prompt":"a secret prompt"}`),
@@ -255,6 +256,8 @@ func TestPrometheus(t *testing.T) {
 		`gen_ai_client_operation_duration_seconds_count{gen_ai_operation_name="chat",gen_ai_provider_name="anthropic",gen_ai_request_model="m"} 1`,
 		`gen_ai_client_operation_duration_seconds_bucket{gen_ai_operation_name="chat",gen_ai_provider_name="anthropic",gen_ai_request_model="m",le="+Inf"} 1`,
 		`agentd_model_failures_total{error_type="rate_limit",gen_ai_provider_name="anthropic",gen_ai_request_model="m"} 1`,
+		`agentd_cache_tokens_total{gen_ai_provider_name="anthropic",gen_ai_request_model="m",kind="read"} 30`, `agentd_cache_saved_usd{gen_ai_request_model="m",profile="helper"} 0.5`,
+		`agentd_cache_breaks_total{part="tool",profile="helper"} 1`,
 		`agentd_queue_sessions 4`, `agentd_queue_slots 5`, `agentd_readers 3`, `agentd_store_broken 1`, `agentd_breaker_open{kind="tool"} 1`, `# TYPE agentd_commit_duration_seconds histogram`,
 	} {
 		if !strings.Contains(text, want+"\n") {

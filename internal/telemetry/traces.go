@@ -173,6 +173,13 @@ func (t *Telemetry) traceModel(p *Profile, s *engine.ModelSeen) {
 	attrs := append(t.common(&s.RunID, "chat"), attribute.String(providerKey, providerName(s.Provider)), attribute.String(requestModel, s.Model),
 		attribute.Bool(requestStream, true), attribute.Int("agentd.step", s.Step), attribute.Int("agentd.attempt", s.Attempt))
 	attrs = append(attrs, usageAttributes(s.Usage)...)
+	if u := s.Usage; u != nil && u.Prompt() > 0 {
+		attrs = append(attrs, attribute.Float64("agentd.cache.ratio", float64(u.CacheRead)/float64(u.Prompt())), attribute.Float64("agentd.cache.saved_usd", dollars(s.Saved)))
+	}
+	if b := s.Broken; b != nil {
+		attrs = append(attrs, attribute.String("agentd.cache.broken", b.Part), attribute.String("agentd.cache.broken.name", clip(b.Name+b.EntryID, maxName)),
+			attribute.String("agentd.cache.broken.change", b.Change))
+	}
 	if !s.First.IsZero() {
 		attrs = append(attrs, attribute.Float64("gen_ai.response.time_to_first_chunk", s.First.Sub(s.Start).Seconds()))
 	}

@@ -67,18 +67,26 @@ func (p *Provider) encode(req *model.Request, info *model.Info) ([]byte, *model.
 	if len(tools) > 0 {
 		b = append(append(append(llmwire.AppendKey(b, "tools"), '['), tools...), ']')
 	}
-	b = p.appendSystem(b, req)
+	// The end of the request and that of the one before it: a mark finds what was written
+	// at most 20 blocks ahead of it, and one step may have more.
+	var marks []int
+	if req.CacheLast && mark >= 0 {
+		if before := s.history.Previous(); before >= 0 && before < mark {
+			marks = append(marks, before)
+		}
+		marks = append(marks, mark)
+	}
+	b = p.appendSystem(b, req, maxMarks-len(marks))
 	b = append(llmwire.AppendKey(b, "messages"), '[')
 	if bytes.HasPrefix(history, []byte(assistantFirst)) {
 		b = append(b, beginningGone...)
 	}
-	if req.CacheLast && mark >= 0 {
-		b = append(b, history[1:mark]...)
-		b = p.appendMark(b)
-		b = append(b, history[mark:]...)
-	} else {
-		b = append(b, history[1:]...)
+	from := 1
+	for _, at := range marks {
+		b = p.appendMark(append(b, history[from:at]...))
+		from = at
 	}
+	b = append(b, history[from:]...)
 	b = append(b, `],"stream":true`...)
 	return p.appendSettings(b, req, info, maxTokens)
 }
@@ -90,14 +98,18 @@ func (p *Provider) appendMark(b []byte) []byte {
 	return append(b, `,"cache_control":{"type":"ephemeral"}`...)
 }
 
-func (p *Provider) appendSystem(b []byte, req *model.Request) []byte {
+// appendSystem writes the system prompt with at most so many marks: if more parts ask for
+// one, the first ones get it and the last, with which the most can be read.
+func (p *Provider) appendSystem(b []byte, req *model.Request, marks int) []byte {
 	parts := req.System
 	if req.JSON && len(req.Schema) == 0 {
 		parts = append(parts[:len(parts):len(parts)], model.SystemPart{Text: jsonOnly})
 	}
-	marks := maxMarks
-	if req.CacheLast {
-		marks--
+	left := 0
+	for _, part := range parts {
+		if part.Cache && !llmwire.Blank(part.Text) {
+			left++
+		}
 	}
 	open := false
 	for _, part := range parts {
@@ -111,9 +123,12 @@ func (p *Provider) appendSystem(b []byte, req *model.Request) []byte {
 			b = append(b, ',')
 		}
 		b = llmwire.AppendString(append(b, `{"type":"text","text":`...), part.Text)
-		if part.Cache && marks > 0 {
-			marks--
-			b = p.appendMark(b)
+		if part.Cache {
+			if marks > 1 || marks == 1 && left == 1 {
+				marks--
+				b = p.appendMark(b)
+			}
+			left--
 		}
 		b = append(b, '}')
 	}

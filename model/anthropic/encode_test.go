@@ -94,7 +94,14 @@ func TestBody(t *testing.T) {
 				t.Errorf("%d marks: %s", n, got)
 			}
 		}
-		got := body(t, Config{Options: &Options{CacheHour: true}}, &model.Request{Model: "m", Messages: hi, System: system(1), CacheLast: true})
+		got := body(t, none, &model.Request{Model: "m", Messages: hi, System: system(9), CacheLast: true})
+		parts := strings.Split(got[:strings.Index(got, `"messages"`)], `"type":"text"`)
+		for i, part := range parts[1:] {
+			if has := strings.Contains(part, "cache_control"); has != (i < 2 || i == 8) {
+				t.Errorf("part %d: %s, want marks on the first two and the last", i, part)
+			}
+		}
+		got = body(t, Config{Options: &Options{CacheHour: true}}, &model.Request{Model: "m", Messages: hi, System: system(1), CacheLast: true})
 		if strings.Count(got, `{"type":"ephemeral","ttl":"1h"}`) != 2 {
 			t.Errorf("an hour: %s", got)
 		}

@@ -102,6 +102,9 @@ func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info
 	if p.cacheKey && req.SessionID != "" {
 		b = llmwire.AppendString(llmwire.AppendKey(b, "prompt_cache_key"), shorten(req.SessionID, 64))
 	}
+	if p.retention != "" {
+		b = llmwire.AppendString(llmwire.AppendKey(b, "prompt_cache_retention"), p.retention)
+	}
 	return append(b, '}'), nil
 }
 

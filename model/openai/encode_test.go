@@ -52,6 +52,8 @@ func TestBody(t *testing.T) {
 			`{"model":"m",` + user + tail + `,"max_tokens":9}`},
 		{"options", Config{BaseURL: "http://127.0.0.1/v1", Options: &Options{MaxTokensField: "max_new", PromptCacheKey: Yes}}, model.Request{Model: "m", Messages: hi, MaxTokens: 9, SessionID: "s"},
 			`{"model":"m",` + user + tail + `,"max_new":9,"prompt_cache_key":"s"}`},
+		{"a day", Config{Options: &Options{CacheRetention: "24h"}}, model.Request{Model: "m", Messages: hi, SessionID: "s"},
+			`{"model":"m",` + user + tail + `,"prompt_cache_key":"s","prompt_cache_retention":"24h"}`},
 		{"reasoning models do not sample", own, model.Request{Model: "gpt-5", Messages: hi, Temperature: &half, Thinking: model.ThinkingXHigh},
 			`{"model":"gpt-5",` + user + tail + `,"reasoning_effort":"high"}`},
 		{"unless they do not reason", own, model.Request{Model: "gpt-5.2", Messages: hi, Temperature: &half, Thinking: model.ThinkingOff},

@@ -93,6 +93,9 @@ type Options struct {
 	// Summaries of the reasoning, which Responses gives: auto (default),
 	// concise, detailed, or none. Chat has none.
 	Summaries string
+	// CacheRetention is sent as prompt_cache_retention: "24h" keeps cached prefixes for
+	// a day where the model has that. Empty: nothing is sent.
+	CacheRetention string
 	// Idle is how long the server may send nothing. Default five minutes;
 	// negative: for ever.
 	Idle time.Duration
@@ -121,6 +124,7 @@ type Provider struct {
 	summaries  string
 	maxTokens  string
 	cacheKey   bool
+	retention  string
 	idle       time.Duration
 	now        func() time.Time
 }
@@ -138,7 +142,7 @@ func New(cfg Config) (*Provider, error) {
 		return nil, err
 	}
 	p := &Provider{
-		name: cfg.Provider, credential: cfg.Credential, renew: cfg.Renew, catalogue: cfg.Catalogue, idle: o.Idle, now: o.Now,
+		name: cfg.Provider, credential: cfg.Credential, renew: cfg.Renew, catalogue: cfg.Catalogue, idle: o.Idle, now: o.Now, retention: o.CacheRetention,
 		api: API, path: to.path, deployment: to.deployment, keyHeader: to.keyHeader, summaries: o.Summaries,
 		maxTokens: o.MaxTokensField, cacheKey: o.PromptCacheKey == Yes || o.PromptCacheKey == Auto && to.cacheKey,
 	}

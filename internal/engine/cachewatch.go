@@ -1,0 +1,276 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"agentd/event"
+	"agentd/internal/prefix"
+	"agentd/internal/run"
+	"agentd/internal/session"
+	"agentd/message"
+	"agentd/model"
+)
+
+// Requests of a conversation extend each other, because providers' caches go by the
+// beginning. What was sent is therefore noted beside each reply, in hashes, and a request
+// that is no extension of the one before it says what of it is another: cache_broken. The
+// note is in the run's trace, with the reply, so that the next run finds it wherever it is
+// driven.
+
+// cacheWatch is what a driver knows of the last request of its session.
+type cacheWatch struct {
+	mu      sync.Mutex // a call that was abandoned may still be looking
+	printer prefix.Printer
+	// before is the record of the request that was answered last, print its print; the
+	// latter is nil if another driver made it.
+	before *prefix.Record
+	run    string // of before
+	print  *prefix.Print
+}
+
+// looked is what was found of one request.
+type looked struct {
+	print  *prefix.Print
+	record *prefix.Record
+	before *prefix.Record
+	broken *event.CacheBreak
+}
+
+// replyAt names a reply of the conversation.
+type replyAt struct{ run, entry string }
+
+// maxReplies bounds how many replies are asked for their request: those of another
+// agentd, or of a client's own history, have none.
+const maxReplies = 3
+
+// replies gives the newest replies of a conversation, the newest first.
+func (d *driver) replies(n int) (out []replyAt) {
+	for i := min(n, len(d.conv.origins)) - 1; i >= 0 && len(out) < maxReplies; i-- {
+		if o := d.conv.origins[i]; d.conv.messages[i].Role == message.RoleAssistant && o.entry != "" {
+			at := replyAt{o.run, o.entry}
+			if o.own {
+				at.run = d.ref.ID
+			}
+			if at.run != "" {
+				out = append(out, at)
+			}
+		}
+	}
+	return out
+}
+
+// lookAt compares a request with the one before it. What asks to close the answer is said
+// beside the conversation, and no part of what the next request has to begin with.
+func (a *asked) lookAt(ctx context.Context, req *model.Request, c *cure) {
+	seen := *req
+	own := len(a.origins)
+	if a.closing != nil && len(seen.Messages) > 0 {
+		seen.Messages = seen.Messages[:len(seen.Messages)-1]
+	}
+	lead := len(seen.Messages) - own // examples; unknown where the application made the messages
+	if a.d.e.hooked() {
+		lead = len(seen.Messages)
+	}
+	a.look(ctx, &seen, func(i int) string {
+		if i -= lead; i < 0 || i >= own {
+			return ""
+		}
+		return a.origins[i].entry
+	}, c)
+}
+
+// look compares a request with the one before it. entry names its messages. It runs
+// outside the driver's goroutine, ahead of the call.
+func (a *asked) look(ctx context.Context, req *model.Request, entry func(int) string, c *cure) {
+	d, w := a.d, &a.d.caching
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.printer.Mutable = d.e.hooked()
+	l := &looked{print: w.printer.Print(req, a.m.Name, entry)}
+	old := w.print
+	if w.before == nil || len(a.replies) == 0 || w.before.Entry != a.replies[0].entry {
+		w.before, w.run, w.print, old = nil, "", nil, nil
+		w.before, w.run = d.lastRequest(ctx, a.replies)
+	}
+	l.before = w.before
+	if w.before != nil && !w.before.Extended(l.print) {
+		if old == nil {
+			old = d.rebuilt(ctx, w.run, w.before)
+		}
+		if l.broken = prefix.Compare(old, l.print); l.broken == nil || l.broken.Old == (prefix.Hash(0)).String() {
+			l.broken = &event.CacheBreak{Part: prefix.PartMessage, Change: "unknown"}
+		}
+		l.broken.Reason = a.breakReason(ctx, l.broken, c)
+	}
+	l.record = prefix.NewRecord(l.print, w.before)
+	if w.before != nil {
+		l.record.Run, l.record.Before = w.run, w.before.Entry
+	}
+	l.record.Time = d.e.now()
+	a.looked.Store(l)
+}
+
+// breakReason says why a part is another one, where the engine made it so.
+func (a *asked) breakReason(ctx context.Context, b *event.CacheBreak, c *cure) string {
+	switch {
+	case a.closing != nil && b.Part == prefix.PartSettings && b.Name == "tool_choice":
+		return "closing"
+	case b.Part != prefix.PartMessage:
+		return ""
+	case c != nil:
+		return "left_out"
+	}
+	if b.EntryID != "" {
+		row, err := a.d.e.store.Entry(ctx, a.d.ref.Tenant, a.d.row.SessionID, b.EntryID)
+		if err == nil && row.Kind == session.KindCompaction {
+			return "compaction"
+		}
+	}
+	if a.less > 0 && b.Change == prefix.Changed {
+		return "reasoning_dropped"
+	}
+	return ""
+}
+
+// lastRequest finds the record of the newest reply that has one.
+func (d *driver) lastRequest(ctx context.Context, replies []replyAt) (*prefix.Record, string) {
+	if len(replies) == 0 {
+		return nil, ""
+	}
+	if r, ok := d.e.prefixes.get(Ref{d.ref.Tenant, d.row.SessionID}, replies[0].entry); ok {
+		return r, replies[0].run
+	}
+	for _, at := range replies {
+		for _, r := range d.e.records(ctx, Ref{d.ref.Tenant, at.run}) {
+			if r.Entry == at.entry {
+				return r, at.run
+			}
+		}
+	}
+	return nil, ""
+}
+
+// rebuilt gives the print of a request that was answered, as far as it can be found.
+func (d *driver) rebuilt(ctx context.Context, runID string, last *prefix.Record) *prefix.Print {
+	runs := map[string][]*prefix.Record{}
+	find := func(runID, entry string) *prefix.Record {
+		if runID == "" || ctx.Err() != nil {
+			return nil
+		}
+		rows, ok := runs[runID]
+		if !ok {
+			rows = d.e.records(ctx, Ref{d.ref.Tenant, runID})
+			runs[runID] = rows
+		}
+		i := slices.IndexFunc(rows, func(r *prefix.Record) bool { return r.Entry == entry })
+		if i < 0 {
+			return nil
+		}
+		return rows[i]
+	}
+	whole := find(runID, last.Entry)
+	if whole == nil {
+		whole = last
+	}
+	p, _ := prefix.Rebuild(whole, func(r *prefix.Record) *prefix.Record { return find(r.Run, r.Before) })
+	return p
+}
+
+// recordRows is how many rows of a trace are read at a time.
+const recordRows = 512
+
+// records gives the records of a run's requests, oldest first. What can not be read is
+// left out: it only explains.
+func (e *Engine) records(ctx context.Context, ref Ref) (out []*prefix.Record) {
+	for after := 0; ; after += recordRows {
+		rows, err := e.store.Trace(ctx, ref.Tenant, ref.ID, after, recordRows)
+		if err != nil {
+			return out
+		}
+		for _, row := range rows {
+			if row.Kind != (run.ModelDone{}).Kind() {
+				continue
+			}
+			var body struct {
+				Cache json.RawMessage `json:"cache"`
+			}
+			if json.Unmarshal(row.Body, &body) == nil {
+				if r := prefix.Decode(body.Cache); r != nil {
+					out = append(out, r)
+				}
+			}
+		}
+		if len(rows) < recordRows {
+			return out
+		}
+	}
+}
+
+// answered takes in the reply to the request that was looked at: it gives what is stored
+// of the request, and tells of a break.
+func (d *driver) answered(b *batch, in run.ModelDone) {
+	d.cacheNote = nil
+	if d.asking == nil || d.reply == nil {
+		return
+	}
+	l := d.asking.looked.Load()
+	d.asking = nil
+	if l == nil {
+		return
+	}
+	r := *l.record
+	r.Entry = d.reply.entry
+	if u := in.Message.Usage; u != nil {
+		r.Prompt, r.Read, r.Written = u.Prompt(), u.CacheRead, u.CacheWrite
+	}
+	if l.broken != nil {
+		broken := *l.broken
+		broken.Lost = max(0, l.before.Prompt-r.Read)
+		b.events = append(b.events, event.Event{RunID: d.ref.ID, Time: d.e.now(), Step: d.state.Step, Type: event.CacheBroken, Data: &broken})
+	}
+	raw, err := json.Marshal(&r)
+	if err != nil {
+		return
+	}
+	d.cacheNote = raw
+	short := r
+	short.Messages, short.Tools, short.System = nil, nil, nil
+	w := &d.caching
+	w.mu.Lock()
+	w.before, w.run, w.print = &short, d.ref.ID, l.print
+	w.mu.Unlock()
+	// If it is never committed no conversation has its entry.
+	d.e.prefixes.put(Ref{d.ref.Tenant, d.row.SessionID}, &short)
+}
+
+// recentPrefixes are the last requests of sessions that were driven here lately, so that
+// their next runs need not look them up.
+type recentPrefixes struct {
+	mu       sync.Mutex
+	cur, old map[Ref]*prefix.Record
+}
+
+// maxRecent bounds recentPrefixes, at some 300 bytes each, twice.
+const maxRecent = 2048
+
+func (p *recentPrefixes) get(session Ref, entry string) (*prefix.Record, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.cur[session]
+	if r == nil {
+		r = p.old[session]
+	}
+	return r, r != nil && r.Entry == entry
+}
+
+func (p *recentPrefixes) put(session Ref, r *prefix.Record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cur == nil || len(p.cur) >= maxRecent && p.cur[session] == nil {
+		p.old, p.cur = p.cur, map[Ref]*prefix.Record{}
+	}
+	p.cur[session] = r
+}
