@@ -283,7 +283,7 @@ func (n *node) performModel(m *making, row *store.Run, c *poolModel) *poolModelR
 	if used == nil || c.Request == nil {
 		return failed(&model.Error{Class: model.ClassNotFound, Provider: c.Name, Message: fmt.Sprintf("the node %s that serves the pool has no such model in this profile, or no key for it", n.cfg.Name)}, false, nil)
 	}
-	if n.lease() != m.node {
+	if !m.lease.holds() {
 		m.cancel(errLeaving)
 		return nil
 	}
