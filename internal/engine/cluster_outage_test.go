@@ -58,6 +58,49 @@ func TestARunThatIsGivenAfterTheLeaseIsNotKept(t *testing.T) {
 	})
 }
 
+// When a store comes back all nodes have lost their leases and join again, one after the
+// other. Who waits for an answer is not told meanwhile that nobody is there to give it.
+func TestNodesThatAreAboutToJoinAreNotMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t, oneCall("echo", `{}`), asking(echoTool(tool.Once)))
+		s := &awayStore{Store: n.store, Cluster: n.store.(store.Cluster), how: refuses, long: 12 * time.Second, back: make(chan struct{}), gone: make(chan struct{})}
+		late := make(chan struct{})
+		p := &pickyStore{Store: s}
+		n.store = pickyCluster{p, s}
+		api := n.node("api", false)
+		n.node("worker", true)
+		r := n.paused(n.started(api, StartRequest{}), 1)
+		synctest.Wait()
+		over := func(c chan struct{}) bool {
+			select {
+			case <-c:
+				return true
+			default:
+				return false
+			}
+		}
+		p.set(func(tx *store.Tx) bool {
+			if len(tx.Mail) > 0 { // the question is in the store, and then that is away
+				time.AfterFunc(time.Millisecond, func() { s.begin(1) })
+			}
+			join := len(tx.Nodes) > 0 && tx.Nodes[0].Join
+			return join && !over(late) || len(tx.MailDone) > 0 && !over(s.back)
+		})
+		answered := make(chan error, 1)
+		go func() {
+			_, err := api.Answer(t.Context(), AnswerRequest{Interrupt: r.Interrupts[0].ID, Decision: "approve"})
+			answered <- err
+		}()
+		<-s.back
+		pass(3 * time.Second)
+		close(late)
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+		n.ended(api, r.ID, "completed")
+	})
+}
+
 // How a store is away.
 const (
 	refuses = "it refuses"              // at once
