@@ -100,7 +100,8 @@ func (p *poolProvider) Generate(ctx context.Context, req *model.Request, emit fu
 	s := &poolStream{name: p.m.Name, emit: emit}
 	w := &waited{d: d, id: id, pool: p.m.pool(), what: p.m.Name, step: p.eff.Step, epoch: p.epoch, rung: make(chan struct{}, 1), news: s.take}
 	w.seen = func(x *store.Effect) {
-		if s.attempt != 0 && (x.Lost || x.Attempt != s.attempt) {
+		// What was read may be older than what was heard since.
+		if s.attempt != 0 && x.Attempt >= s.attempt && (x.Lost || x.Attempt != s.attempt) {
 			p.void()
 			*s = poolStream{name: s.name, emit: emit, least: s.attempt + 1}
 		}
