@@ -61,6 +61,7 @@ type world struct {
 	model      *proc.Process
 	startModel func() *proc.Process
 	nodes      []*node
+	loads      int // how often people came to work
 	ledger     string
 	book       book
 	faults     []*faultRecord
