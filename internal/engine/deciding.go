@@ -13,19 +13,18 @@ import (
 // counts as long as the lease it was taken under. A nil one, of an engine that is alone,
 // always lasts.
 type deciding struct {
-	n      *node
-	leased context.Context
-	hold   store.Hold
+	n     *node
+	lease *lease
+	hold  store.Hold
 }
 
 // decide takes that right.
 func (n *node) decide(top Ref, id string) (*deciding, func(), error) {
-	n.mu.Lock()
-	d := &deciding{n: n, leased: n.underLease, hold: store.Hold{Name: "deciding/" + top.ID, ID: id, Node: n.id, Now: n.now()}}
-	n.mu.Unlock()
-	if n.lease() == "" || d.hold.Node == "" {
+	l := n.current()
+	if l == nil {
 		return nil, nil, store.ErrLapsed
 	}
+	d := &deciding{n: n, lease: l, hold: store.Hold{Name: "deciding/" + top.ID, ID: id, Node: l.id, Now: n.now()}}
 	if err := n.commit(n.e.ctx, &store.Tx{Tenant: top.Tenant, Holds: []store.Hold{d.hold}}); err != nil {
 		return nil, nil, err
 	}
@@ -44,7 +43,7 @@ func (d *deciding) assert(tx *store.Tx) {
 
 // lasts is whether another node can not have that right yet.
 func (d *deciding) lasts() bool {
-	return d == nil || d.leased.Err() == nil && d.n.lease() == d.hold.Node
+	return d == nil || d.lease.holds()
 }
 
 // context ends with the right, or with the engine.
@@ -52,7 +51,7 @@ func (d *deciding) context(engine context.Context) context.Context {
 	if d == nil {
 		return engine
 	}
-	return d.leased
+	return d.lease.ctx
 }
 
 // lapsedProposal is the error of a call that was not made, or cut off, because the node

@@ -126,10 +126,14 @@ func (e *Engine) driveFresh(ref Ref, f *fresh) *driver { return e.driveAs(ref, f
 func (e *Engine) driveAs(ref Ref, f *fresh, c *claim) *driver {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if d := e.drivers[ref]; d != nil || e.closed || e.node != nil && (c == nil || e.node.isDraining()) {
+	if d := e.drivers[ref]; d != nil || e.closed || e.node != nil && (c == nil || c.lease.ctx.Err() != nil || e.node.isDraining()) {
 		return d
 	}
-	ctx, stop := context.WithCancel(e.ctx)
+	under := e.ctx
+	if c != nil {
+		under = c.lease.ctx
+	}
+	ctx, stop := context.WithCancel(under)
 	d := &driver{e: e, ref: ref, fresh: f, claim: c, ctx: ctx, stop: stop, gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		timers: map[string]func() bool{}, effects: map[string]context.CancelCauseFunc{}}
 	d.commits = newCommitter(d)

@@ -62,7 +62,7 @@ func (d *driver) callModel(eff run.CallModel) func() {
 	}
 	watched, pace := d.watchModel(eff, &m, ask), d.pace()
 	return func() {
-		if !d.e.holds() {
+		if !d.holds() {
 			return
 		}
 		a := d.attempt(settle)

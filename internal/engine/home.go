@@ -53,7 +53,14 @@ type claim struct {
 	now   int64 // what the store's clock showed when it was claimed
 	root  bool  // it is no child of another run
 	taken bool  // whoever had it did not give it back
+	lease *lease
 }
+
+// holds is whether what the driver does is its own to do. It is asked at the last moment
+// before something happens that others could notice: a process that was stopped for a
+// while goes on in the middle of whatever it did, and may even have another lease by then,
+// under which others have the run.
+func (d *driver) holds() bool { return d.claim == nil || d.claim.lease.holds() }
 
 // errLost ends a driver whose run another node has.
 var errLost = fmt.Errorf("another node has the run: %w", context.Canceled)
@@ -97,11 +104,11 @@ func (n *node) claimAll() {
 		idle := n.draining || !n.takes() && len(n.named) == 0
 		only := slices.SortedFunc(maps.Keys(n.named), func(a, b Ref) int { return cmp.Compare(a.ID, b.ID) })
 		n.mu.Unlock()
-		id := n.lease()
-		if idle || id == "" {
+		l := n.current()
+		if idle || l == nil {
 			return
 		}
-		q := store.ClaimRequest{Node: id, Version: run.StateVersion, Now: n.now(), Roots: n.room(), Limit: claimMost}
+		q := store.ClaimRequest{Node: l.id, Version: run.StateVersion, Now: n.now(), Roots: n.room(), Limit: claimMost}
 		var got []store.Claimed
 		var err error
 		if n.takes() {
@@ -114,7 +121,7 @@ func (n *node) claimAll() {
 			got = append(got, more...)
 		}
 		for _, c := range got {
-			n.e.driveClaimed(c, nil)
+			n.e.driveClaimed(l, c, nil)
 		}
 		if err != nil {
 			if n.e.ctx.Err() == nil && !errors.Is(err, store.ErrLapsed) {
@@ -157,8 +164,8 @@ func (n *node) room() int {
 // own and that nobody here drives, such as one whose commit failed.
 func (n *node) tend() {
 	n.announceAll()
-	id := n.lease()
-	if id == "" {
+	l := n.current()
+	if l == nil {
 		return
 	}
 	n.mourn()
@@ -169,7 +176,7 @@ func (n *node) tend() {
 	for _, h := range kept {
 		n.letGo(h.tenant, h.name, h.id)
 	}
-	all, err := n.st.Claimed(n.e.ctx, id)
+	all, err := n.st.Claimed(n.e.ctx, l.id)
 	if err != nil {
 		return
 	}
@@ -192,7 +199,7 @@ func (n *node) tend() {
 		case draining || !n.takes() && !n.cfg.Named || run.Status(c.Status) == run.Paused && !c.Mail:
 			n.giveBack(ref, c.Epoch, 0)
 		default:
-			n.e.driveClaimed(c, nil)
+			n.e.driveClaimed(l, c, nil)
 		}
 	}
 	n.mu.Lock()
@@ -201,11 +208,12 @@ func (n *node) tend() {
 	n.mu.Unlock()
 }
 
-// driveClaimed drives a run that this node has claimed.
-func (e *Engine) driveClaimed(c store.Claimed, f *fresh) *driver {
+// driveClaimed drives a run that this node has claimed under a lease. If that is over by
+// now the run is left to whoever takes it: there is no driver then.
+func (e *Engine) driveClaimed(l *lease, c store.Claimed, f *fresh) *driver {
 	ref := Ref{c.Tenant, c.ID}
 	for {
-		d := e.driveAs(ref, f, &claim{epoch: c.Epoch, turn: c.Turn, now: c.Now, root: c.Root, taken: c.Taken})
+		d := e.driveAs(ref, f, &claim{epoch: c.Epoch, turn: c.Turn, now: c.Now, root: c.Root, taken: c.Taken, lease: l})
 		switch {
 		case d == nil && e.node.isDraining() && e.ctx.Err() == nil:
 			// It was claimed as the node was told to stop.
@@ -249,7 +257,7 @@ func (n *node) left(d *driver) {
 	case d.loaded && d.state.Status.Ended() && d.commits.failed() == nil:
 		n.kick()
 		return
-	case n.lease() == "" || n.e.ctx.Err() != nil:
+	case !d.holds():
 		return // the end of the lease gives it back
 	case d.needs == 0 && (resting || !d.loaded && !draining):
 		return // it is driven again in a while
@@ -329,27 +337,34 @@ const driveTries = 3
 
 // driveOnce drives a run here if there is something to do and nobody else has it.
 func (n *node) driveOnce(ctx context.Context, ref Ref) (drove bool, err error) {
-	id, lapsed := n.leased()
-	if id == "" || n.isDraining() {
+	l := n.current()
+	if l == nil || n.isDraining() {
 		return false, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errors.New("this node takes no runs now"), Hint: "Try again in a while."}
 	}
-	got, err := n.st.Claim(ctx, store.ClaimRequest{Node: id, Version: run.StateVersion, Now: n.now(), Roots: 1, Limit: 1, Only: &store.RunRef{Tenant: ref.Tenant, ID: ref.ID}})
+	got, err := n.st.Claim(ctx, store.ClaimRequest{Node: l.id, Version: run.StateVersion, Now: n.now(), Roots: 1, Limit: 1, Only: &store.RunRef{Tenant: ref.Tenant, ID: ref.ID}})
 	if err != nil {
 		return false, internal("engine.Drive", err)
 	}
 	if len(got) == 0 {
 		return false, n.leaves(ctx, ref)
 	}
-	d := n.e.driveClaimed(got[0], nil)
-	if d == nil {
+	lapsed := &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errLapsed, Hint: "Another node goes on."}
+	d := n.e.driveClaimed(l, got[0], nil)
+	switch {
+	case d == nil && l.lapsed():
+		return false, lapsed
+	case d == nil:
 		return false, fault.New(fault.Unavailable, "the engine is closing")
 	}
 	select {
 	case <-d.gone:
-	case <-lapsed:
+	case <-l.ctx.Done():
 		// The driver stops what it does, and may have to wait long for a store that is
 		// cut off. Nobody else has to wait for it: what it still commits is fenced.
-		return true, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errors.New("this node lost its lease"), Hint: "Another node goes on."}
+		if l.lapsed() {
+			return true, lapsed
+		}
+		<-d.gone
 	case <-ctx.Done():
 		d.put(item{drain: true})
 		select {

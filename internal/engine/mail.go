@@ -178,6 +178,7 @@ func (n *node) post(ctx context.Context, ref Ref, in run.Input, extra func(*stor
 		n.e.log.Warn("a run could not be woken; it is found by who looks for work", "run", ref.ID, "error", err)
 	}
 	began := time.Now()
+	var deserted time.Time // since when nobody is there; zero: somebody is, or that is not known
 	// The first look needs no sign: a run that ended ahead of the mail gives none any more.
 	for sign := false; ; sign = true {
 		if sign {
@@ -197,6 +198,7 @@ func (n *node) post(ctx context.Context, ref Ref, in run.Input, extra func(*stor
 			if errors.Is(err, store.ErrNotFound) {
 				return notFound("run", ref.ID, err)
 			}
+			deserted = time.Time{}
 			continue
 		}
 		if !sign && !run.Status(row.Status).Ended() {
@@ -212,7 +214,12 @@ func (n *node) post(ctx context.Context, ref Ref, in run.Input, extra func(*stor
 			return v.err()
 		case run.Status(row.Status).Ended():
 			return ended(row)
-		case time.Since(began) > 2*n.cfg.Lease && n.deserted(ctx):
+		case time.Since(began) <= n.cfg.Lease:
+		case !n.deserted(ctx):
+			deserted = time.Time{}
+		case deserted.IsZero(): // after an outage of the store all have yet to join again
+			deserted = time.Now()
+		case time.Since(deserted) >= n.cfg.Lease:
 			return &fault.Error{Kind: fault.Unavailable, Err: fmt.Errorf("no worker is there that drives run %s: what is asked of it is kept, and done as soon as there is one", ref.ID),
 				Hint: "Start one (agentd worker, or agentd serve without --no-worker) on the same store."}
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"agentd/fault"
-	"agentd/internal/run"
 	"agentd/internal/store"
 )
 
@@ -67,18 +66,11 @@ type node struct {
 	exec Executor
 
 	mu sync.Mutex
-	// id is that of the lease, "" while there is none; until is when what this node
-	// does must have stopped, lapsed is closed when that comes.
-	id    string
-	until time.Time
-	// underLease ends with the lease, for work that no driver does.
-	underLease context.Context
-	unlease    context.CancelFunc
-	watchdog   *time.Timer
-	lapsed     chan struct{}
-	draining   bool
-	started    bool
-	kicks      chan struct{}
+	// held is the lease that this node has, or had last; nil: it has not joined yet.
+	held     *lease
+	draining bool
+	started  bool
+	kicks    chan struct{}
 	// orphans are claims of this node that nobody here drives, by epoch, as they were
 	// seen the last time; resting are runs that are not given back at once.
 	orphans map[Ref]int64
@@ -164,12 +156,12 @@ func (n *node) keep() {
 	defer n.e.wg.Done()
 	for {
 		n.kick()
-		n.renew()
+		n.renew(n.last())
 		if n.e.ctx.Err() != nil {
 			return
 		}
 		n.e.log.Error("this node lost its lease: it stops what it drives and joins again", "node", n.cfg.Name)
-		n.lose()
+		n.lose(n.last())
 		for err := n.join(); err != nil; err = n.join() {
 			if n.e.ctx.Err() != nil {
 				return
@@ -203,124 +195,6 @@ func (n *node) commit(ctx context.Context, tx *store.Tx) error {
 // the engine's.
 func (n *node) now() int64 { return time.Now().UnixMilli() }
 
-func (n *node) join() error {
-	id := "node_" + n.e.cfg.NewID()
-	sent, now := time.Now(), n.now()
-	err := n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Join: true, Now: now, For: n.cfg.Lease.Milliseconds(), Sweep: now - sweepMail.Milliseconds(),
-		Node: store.Node{ID: id, Name: n.cfg.Name, Version: run.StateVersion, Worker: n.cfg.Worker, Pools: n.pools(), Started: now}}}})
-	// One that had to wait for the store goes by a lease that is not about over.
-	for err == nil && time.Since(sent) > n.cfg.Lease/5 {
-		sent, now = time.Now(), n.now()
-		err = n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Node: store.Node{ID: id}, Now: now, For: n.cfg.Lease.Milliseconds()}}})
-	}
-	if err != nil {
-		return err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.id, n.lapsed = id, make(chan struct{})
-	n.underLease, n.unlease = context.WithCancel(n.e.ctx)
-	n.orphans = map[Ref]int64{}
-	clear(n.kept)
-	n.extend(sent)
-	return nil
-}
-
-// extend notes that the lease was renewed at a time. n is locked.
-func (n *node) extend(sent time.Time) {
-	n.until = sent.Add(n.cfg.Lease - n.cfg.Lease/5)
-	if n.watchdog != nil {
-		n.watchdog.Stop()
-	}
-	lapsed := n.lapsed
-	n.watchdog = time.AfterFunc(time.Until(n.until), func() { n.lapse(lapsed) })
-}
-
-// lapse is the end of a lease that nobody could renew: everything stops, now.
-func (n *node) lapse(lapsed chan struct{}) {
-	n.mu.Lock()
-	mine := n.lapsed == lapsed && n.id != "" && !time.Now().Before(n.until)
-	if mine {
-		n.id = ""
-		n.unlease()
-	}
-	n.mu.Unlock()
-	if mine {
-		n.stopDrivers()
-		close(lapsed)
-	}
-}
-
-// renew renews the lease until that fails for good or the engine closes.
-func (n *node) renew() {
-	t := time.NewTicker(n.cfg.Lease / 5)
-	defer t.Stop()
-	n.mu.Lock()
-	lapsed := n.lapsed
-	n.mu.Unlock()
-	swept := time.Now()
-	for {
-		select {
-		case <-t.C:
-		case <-lapsed:
-			return
-		case <-n.e.ctx.Done():
-			return
-		}
-		n.mu.Lock()
-		id := n.id
-		n.mu.Unlock()
-		if id == "" {
-			return
-		}
-		sent, now := time.Now(), n.now()
-		c := store.NodeChange{Node: store.Node{ID: id}, Now: now, For: n.cfg.Lease.Milliseconds()}
-		if time.Since(swept) > time.Minute {
-			c.Sweep, swept = now-sweepMail.Milliseconds(), sent
-		}
-		ctx, cancel := context.WithTimeout(n.e.ctx, n.cfg.Lease/2)
-		err := n.commit(ctx, &store.Tx{Nodes: []store.NodeChange{c}})
-		cancel()
-		switch {
-		case err == nil:
-			// The store takes commits. Its drivers may be elsewhere by now, and could
-			// not find that out.
-			n.e.broken.Store(nil)
-			n.mu.Lock()
-			if n.id == id {
-				n.extend(sent)
-			}
-			n.mu.Unlock()
-			n.hub.publish(nil)
-		case errors.Is(err, store.ErrLapsed):
-			return
-		case n.e.ctx.Err() == nil:
-			n.e.log.Warn("the lease of this node could not be renewed; it tries again", "error", err)
-		}
-	}
-}
-
-// lose stops everything that was done under the lease.
-func (n *node) lose() {
-	n.mu.Lock()
-	if n.id != "" {
-		close(n.lapsed)
-	}
-	n.id = ""
-	n.unlease()
-	if n.watchdog != nil {
-		n.watchdog.Stop()
-	}
-	n.mu.Unlock()
-	for _, d := range n.stopDrivers() {
-		select {
-		case <-d.gone:
-		case <-n.e.ctx.Done():
-			return
-		}
-	}
-}
-
 // stopDrivers has every driver let go of its run.
 func (n *node) stopDrivers() (all []*driver) {
 	n.e.mu.Lock()
@@ -335,46 +209,16 @@ func (n *node) stopDrivers() (all []*driver) {
 	return all
 }
 
-// lease gives the id of the lease, or "" if it is over.
-func (n *node) lease() string {
-	id, _ := n.leased()
-	return id
-}
-
-// leased is lease with what is closed when that lease is over.
-func (n *node) leased() (id string, lapsed <-chan struct{}) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.id == "" || !time.Now().Before(n.until) {
-		return "", nil
-	}
-	return n.id, n.lapsed
-}
-
-// holds is whether what this engine drives is its own to drive. It is asked at the
-// last moment before something happens that others could notice: a process that was
-// stopped for a while goes on in the middle of whatever it did.
-func (e *Engine) holds() bool { return e.node == nil || e.node.lease() != "" }
-
 // end gives the lease back, so that others need not wait for its end.
 func (n *node) end() {
 	// Not for tools that do not end: nobody waits for those, here or there.
 	for _, d := range n.stopDrivers() {
 		<-d.gone
 	}
-	n.mu.Lock()
-	id := n.id
-	if n.id = ""; n.unlease != nil {
-		n.unlease()
-	}
-	if n.watchdog != nil {
-		n.watchdog.Stop()
-	}
-	n.mu.Unlock()
-	if id != "" {
+	if l := n.last(); l != nil && l.drop() {
 		ctx, cancel := context.WithTimeout(context.Background(), n.cfg.Lease)
 		defer cancel()
-		if err := n.commit(ctx, &store.Tx{Nodes: []store.NodeChange{{Node: store.Node{ID: id}, Leave: true}}}); err == nil {
+		if err := n.commit(ctx, &store.Tx{Nodes: []store.NodeChange{{Node: store.Node{ID: l.id}, Leave: true}}}); err == nil {
 			n.hub.send(note{Kind: noteWork})
 		}
 	}

@@ -170,7 +170,7 @@ func (d *driver) callTool(eff run.CallTool) func() {
 	parent, readOn := d.traceparent(eff.CallID), d.tools.readOn
 	earlier := d.earlier(eff)
 	return func() {
-		if !d.e.holds() {
+		if !d.holds() {
 			return
 		}
 		a := d.attempt(settle)

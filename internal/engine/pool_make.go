@@ -20,7 +20,7 @@ type making struct {
 	ref     callRef
 	key     int64
 	pool    string
-	node    string // the lease that it was taken under
+	lease   *lease // that it was taken under
 	attempt int
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -53,11 +53,11 @@ func (n *node) makeCalls() {
 // takeCalls takes what there is, as far as there is room for it.
 func (n *node) takeCalls() {
 	for {
-		id := n.lease()
-		if id == "" || n.isDraining() {
+		l := n.current()
+		if l == nil || n.isDraining() {
 			return
 		}
-		q := store.EffectClaim{Node: id, Version: poolVersion, Now: n.now(), Pools: n.pools(), Any: n.cfg.Pools == nil, Each: n.poolCalls(), Room: map[string]int{}}
+		q := store.EffectClaim{Node: l.id, Version: poolVersion, Now: n.now(), Pools: n.pools(), Any: n.cfg.Pools == nil, Each: n.poolCalls(), Room: map[string]int{}}
 		n.mu.Lock()
 		for _, m := range n.pool.made {
 			if _, counted := q.Room[m.pool]; !counted {
@@ -68,7 +68,7 @@ func (n *node) takeCalls() {
 		n.mu.Unlock()
 		got, err := n.st.ClaimEffects(n.e.ctx, q)
 		for _, x := range got {
-			n.make(x, id)
+			n.make(x, l)
 		}
 		if err != nil {
 			if n.e.ctx.Err() == nil && !errors.Is(err, store.ErrLapsed) {
@@ -86,21 +86,21 @@ func (n *node) takeCalls() {
 // wanted no more end, and those that it took without knowing of it are given back. It
 // is the goroutine that takes calls which does this: none is on its way.
 func (n *node) tendMade() {
-	id := n.lease()
-	if id == "" {
+	l := n.current()
+	if l == nil {
 		return
 	}
 	n.mu.Lock()
 	mine := map[int64]*making{}
 	for key, m := range n.pool.made {
-		if m.node == id {
+		if m.lease == l {
 			mine[key] = m
 		} else if m.left.Load() {
 			delete(n.pool.made, key)
 		}
 	}
 	n.mu.Unlock()
-	all, err := n.st.Effects(n.e.ctx, store.EffectFilter{Node: id, Now: n.now()})
+	all, err := n.st.Effects(n.e.ctx, store.EffectFilter{Node: l.id, Now: n.now()})
 	if err != nil {
 		return
 	}
@@ -110,7 +110,7 @@ func (n *node) tendMade() {
 		switch {
 		case m == nil:
 			// It was never begun here: the answer to the question for it was lost.
-			_ = n.commit(n.e.ctx, &store.Tx{Tenant: x.Tenant, Effects: []store.EffectChange{{Op: store.FreeEffect, Effect: store.Effect{Key: x.Key, Node: id, Attempt: x.Attempt}}}})
+			_ = n.commit(n.e.ctx, &store.Tx{Tenant: x.Tenant, Effects: []store.EffectChange{{Op: store.FreeEffect, Effect: store.Effect{Key: x.Key, Node: l.id, Attempt: x.Attempt}}}})
 			n.tell(note{Kind: noteAsk, ID: x.Pool})
 		case x.Stop:
 			m.cancel(errStopped)
@@ -122,9 +122,9 @@ func (n *node) tendMade() {
 }
 
 // make makes a call that was taken.
-func (n *node) make(x *store.Effect, lease string) {
-	m := &making{ref: callRef{Ref{x.Tenant, x.RunID}, x.ID}, key: x.Key, pool: x.Pool, node: lease, attempt: x.Attempt, over: make(chan struct{})}
-	m.ctx, m.cancel = context.WithCancelCause(n.e.ctx)
+func (n *node) make(x *store.Effect, l *lease) {
+	m := &making{ref: callRef{Ref{x.Tenant, x.RunID}, x.ID}, key: x.Key, pool: x.Pool, lease: l, attempt: x.Attempt, over: make(chan struct{})}
+	m.ctx, m.cancel = context.WithCancelCause(l.ctx)
 	n.mu.Lock()
 	n.pool.made[m.key] = m
 	n.mu.Unlock()
@@ -252,7 +252,7 @@ func (n *node) performTool(m *making, row *store.Run, c *poolTool) *poolToolResu
 	if ctx.Err() != nil {
 		return result(tool.ErrorResult("Not executed: " + context.Cause(ctx).Error()))
 	}
-	if n.lease() != m.node { // the last moment: the process may have been stopped for a while
+	if !m.lease.holds() { // the last moment: the process may have been stopped for a while
 		m.cancel(errLeaving)
 		return nil
 	}

@@ -100,7 +100,8 @@ func (p *poolProvider) Generate(ctx context.Context, req *model.Request, emit fu
 	s := &poolStream{name: p.m.Name, emit: emit}
 	w := &waited{d: d, id: id, pool: p.m.pool(), what: p.m.Name, step: p.eff.Step, epoch: p.epoch, rung: make(chan struct{}, 1), news: s.take}
 	w.seen = func(x *store.Effect) {
-		if s.attempt != 0 && (x.Lost || x.Attempt != s.attempt) {
+		// What was read may be older than what was heard since.
+		if s.attempt != 0 && x.Attempt >= s.attempt && (x.Lost || x.Attempt != s.attempt) {
 			p.void()
 			*s = poolStream{name: s.name, emit: emit, least: s.attempt + 1}
 		}
@@ -283,7 +284,7 @@ func (n *node) performModel(m *making, row *store.Run, c *poolModel) *poolModelR
 	if used == nil || c.Request == nil {
 		return failed(&model.Error{Class: model.ClassNotFound, Provider: c.Name, Message: fmt.Sprintf("the node %s that serves the pool has no such model in this profile, or no key for it", n.cfg.Name)}, false, nil)
 	}
-	if n.lease() != m.node {
+	if !m.lease.holds() {
 		m.cancel(errLeaving)
 		return nil
 	}

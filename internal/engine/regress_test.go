@@ -83,7 +83,16 @@ func TestQueuedRunStartsFromTheSessionsPresentLeaf(t *testing.T) {
 	a := start("a")
 	h.untilStatus(a.ID, "running")
 	b := start("b")
-	hook.set(b.ID, func() { close(release); h.untilStatus(a.ID, "completed") })
+	hook.set(b.ID, func() {
+		h.until("the message is there", func() bool { // else the run might be over before it comes
+			h.engine.mu.Lock()
+			d := h.engine.drivers[ref(b.ID)]
+			h.engine.mu.Unlock()
+			return d != nil && d.waiting()
+		})
+		close(release)
+		h.untilStatus(a.ID, "completed")
+	})
 	if err := h.engine.Steer(ctx, ref(b.ID), []message.Block{message.Text("steer b")}); err != nil {
 		t.Fatal(err)
 	}

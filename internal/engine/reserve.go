@@ -58,7 +58,7 @@ func (d *driver) reserve(eff run.Reserve) func() {
 	}
 	ctx, _, settle := d.effect("budget")
 	return func() {
-		if !d.e.holds() {
+		if !d.holds() {
 			return
 		}
 		a := d.attempt(settle)

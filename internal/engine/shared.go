@@ -243,14 +243,12 @@ type held struct{ tenant, name, id string }
 // letGo ends a hold. One that could not be ended is tried again while the lease lasts,
 // with which it ends.
 func (n *node) letGo(tenant, name, id string) {
-	n.mu.Lock()
-	lease := n.id
-	n.mu.Unlock()
+	l := n.last()
 	err := n.commit(context.WithoutCancel(n.e.ctx), &store.Tx{Tenant: tenant, Holds: []store.Hold{{Name: name, ID: id}}})
 	if err != nil && !errors.Is(err, store.ErrConflict) {
 		n.e.log.Warn("a hold could not be given back; it is tried again", "hold", name, "error", err)
 		n.mu.Lock()
-		if n.id == lease && lease != "" {
+		if n.held == l && l != nil {
 			n.kept[held{tenant, name, id}] = true
 		}
 		n.mu.Unlock()
@@ -293,10 +291,10 @@ func (e *Engine) startShared(ctx context.Context, req *StartRequest, row *store.
 	n.mu.Lock()
 	mine := (n.cfg.Worker || n.cfg.Named) && !n.draining && n.cfg.Executor == nil && len(tx.NewSessions) > 0
 	n.mu.Unlock()
-	id := n.lease()
-	if mine = mine && id != "" && n.room() > 0; mine {
+	l := n.current()
+	if mine = mine && l != nil && n.room() > 0; mine {
 		row.Epoch = 1
-		tx.Claims = []store.Claim{{RunID: row.ID, Node: id, Epoch: 1, Now: n.now()}}
+		tx.Claims = []store.Claim{{RunID: row.ID, Node: l.id, Epoch: 1, Now: n.now()}}
 	}
 	err := e.put(ctx, tx)
 	if mine && errors.Is(err, store.ErrLapsed) {
@@ -308,7 +306,7 @@ func (e *Engine) startShared(ctx context.Context, req *StartRequest, row *store.
 	}
 	n.name(Ref{req.Tenant, row.ID})
 	if mine {
-		e.driveClaimed(store.Claimed{RunRef: store.RunRef{Tenant: req.Tenant, ID: row.ID, SessionID: row.SessionID}, Epoch: 1, Turn: true, Root: true},
+		e.driveClaimed(l, store.Claimed{RunRef: store.RunRef{Tenant: req.Tenant, ID: row.ID, SessionID: row.SessionID}, Epoch: 1, Turn: true, Root: true},
 			&fresh{row: *row, leaf: tx.NewSessions[0].Leaf, entries: tx.Entries, inputs: tx.Inputs})
 	} else {
 		e.submit(ctx, ses, row)

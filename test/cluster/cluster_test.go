@@ -87,6 +87,8 @@ func (w *world) cluster(faults, people int, steady *node, kinds map[string]func(
 	w.undisturbed(ctx)
 	w.load(ctx, min(people, 40), func() { <-time.After(time.Second) }) // what is kept for good is there
 	before := w.quiet(ctx, steady, nil)
+	w.model = w.startModel()
+	w.model.Up()
 	lap("warm: " + before.String())
 	w.load(ctx, people, func() { w.disturb(ctx, faults, kinds) })
 	lap("nobody works any more")
@@ -141,11 +143,13 @@ func (n *node) gauge(ctx context.Context) (g gauges, err error) {
 
 // quiet waits until a node drives nothing and, if before is there, until it holds no
 // more than it did then, but for what it keeps for the next ones: goroutines of effects
-// (32), connections to the database and, with Temporal, what its SDK keeps of 16 workflows.
-// A leak shows with each run and each fault.
+// (32), connections to the database and, with Temporal, what its SDK keeps of 16
+// workflows. The model ends, and with it the connections to it. A leak shows with each run
+// and each fault.
 func (w *world) quiet(ctx context.Context, n *node, before *gauges) gauges {
 	w.t.Helper()
-	spare := 80.0
+	w.model.Stop(proc.Patience)
+	spare, connections := 32.0+4, float64(max(8, 2*runtime.NumCPU()))
 	if w.temporal != nil {
 		spare += 3 * 16
 	}
@@ -156,7 +160,7 @@ func (w *world) quiet(ctx context.Context, n *node, before *gauges) gauges {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if g.driven == 0 && g.readers == 0 && (before == nil || g.fds <= before.fds+32 && g.goroutines <= before.goroutines+spare) {
+		if g.driven == 0 && g.readers == 0 && (before == nil || g.fds <= before.fds+connections+2 && g.goroutines <= before.goroutines+spare) {
 			return g
 		}
 		select {

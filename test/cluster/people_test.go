@@ -45,8 +45,9 @@ type person struct {
 func (w *world) load(ctx context.Context, people int, f func()) {
 	stop := make(chan struct{})
 	var working sync.WaitGroup
+	w.loads++ // nobody asks under a key of somebody before him
 	for i := range people {
-		p := &person{w: w, name: fmt.Sprintf("p%d", i), rng: rand.New(rand.NewPCG(w.seed, uint64(i)))}
+		p := &person{w: w, name: fmt.Sprintf("p%d-%d", w.loads, i), rng: rand.New(rand.NewPCG(w.seed, uint64(i)))}
 		working.Go(func() {
 			<-time.After(time.Duration(i) * 100 * time.Millisecond) // not all at once
 			for {

@@ -57,13 +57,19 @@ type world struct {
 	store    *postgres.Store
 	place    string
 	temporal *proc.Temporal
-	nodes    []*node
-	ledger   string
-	book     book
-	faults   []*faultRecord
-	want     map[string][]string
+	// model is the simulator, which startModel starts, at the same address each time.
+	model      *proc.Process
+	startModel func() *proc.Process
+	nodes      []*node
+	loads      int // how often people came to work
+	ledger     string
+	book       book
+	faults     []*faultRecord
+	want       map[string][]string
 	// longest is how long a run under way may be silent: a model or a tool is at work.
 	longest time.Duration
+	// goesOn is how long what was interrupted may take to go on.
+	goesOn time.Duration
 }
 
 // options are what worlds differ in.
@@ -81,7 +87,10 @@ func newWorld(t *testing.T, o options) *world {
 	t.Helper()
 	seed := uint64(number(t, "AGENTD_SEED", int(time.Now().UnixNano()%1e9)))
 	t.Logf("AGENTD_SEED=%d", seed)
-	w := &world{t: t, seed: seed, dir: t.TempDir(), bin: o.bin, longest: o.first + o.pace}
+	w := &world{t: t, seed: seed, dir: t.TempDir(), bin: o.bin, longest: o.first + o.pace, goesOn: goesOnShort}
+	if number(t, "AGENTD_CLUSTER_FAULTS", 1) > 1 {
+		w.goesOn = goesOn
+	}
 	w.ledger = filepath.Join(w.dir, "ledger.jsonl")
 	w.pg = pgtest.Start(t)
 	w.place = w.pg.NewURL()
@@ -96,8 +105,10 @@ func newWorld(t *testing.T, o options) *world {
 		t.Fatal(err)
 	}
 	w.write("load.yaml", strings.ReplaceAll(string(script), "FIRST", o.first.String()))
-	args := []string{"sim", "--script", filepath.Join(w.dir, "load.yaml"), "--no-cache", "--addr", "127.0.0.1:0"}
-	sim := proc.Start(t, proc.Command{Path: w.bin, Args: args, Dir: w.dir}).Up()
+	args := []string{"sim", "--script", filepath.Join(w.dir, "load.yaml"), "--no-cache", "--addr", "127.0.0.1:" + strconv.Itoa(proc.FreePort(t, "127.0.0.1"))}
+	w.startModel = func() *proc.Process { return proc.Start(t, proc.Command{Path: w.bin, Args: args, Dir: w.dir}) }
+	w.model = w.startModel()
+	sim := w.model.Up()
 	if o.sim != "" {
 		sim = "http://" + forward(t, o.sim, strings.TrimPrefix(sim, "http://"))
 	}
@@ -209,7 +220,7 @@ func (n *node) heed() {
 		if n.excused && strings.Contains(line, "lost its lease") || n.older && strings.Contains(line, "use the newer agentd") {
 			continue
 		}
-		if n.excused && (strings.Contains(line, "can not join") || strings.Contains(line, "can not be claimed")) {
+		if n.excused && (strings.Contains(line, "can not join") || strings.Contains(line, "can not be claimed") || strings.Contains(line, "the store can not be reached")) {
 			continue
 		}
 		n.w.t.Errorf("%s: %s", n.name, line)

@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"agentd/internal/run"
+	"agentd/internal/store"
+)
+
+// lease is the right of this node to drive runs and to make calls for others, as long as
+// they believe in it. What it was given under a lease it has under that one alone: it
+// ends with it, also where the store's answer came too late, and whatever lease the node
+// has by then. A lease that is over never comes back.
+type lease struct {
+	n  *node
+	id string
+	// ctx ends with the lease, or with the engine; its cause is errLapsed if it was lost.
+	// It is what everything hangs on that was begun under the lease.
+	ctx context.Context
+	end context.CancelCauseFunc
+	// until is when what hangs on it must have stopped. It and the watchdog are guarded by
+	// the node.
+	until    time.Time
+	watchdog *time.Timer
+}
+
+// errLapsed is why what hung on a lease was ended.
+var errLapsed = errors.New("this node lost its lease")
+
+// holds is whether the lease lasts. Whoever finds that it does not ends it, so that
+// everybody sees the same: a renewal that comes later is too late.
+func (l *lease) holds() bool {
+	l.n.mu.Lock()
+	defer l.n.mu.Unlock()
+	if l.ctx.Err() == nil && !time.Now().Before(l.until) {
+		l.end(errLapsed)
+	}
+	return l.ctx.Err() == nil
+}
+
+// lapsed is whether the lease is over, and not because the engine closes.
+func (l *lease) lapsed() bool { return errors.Is(context.Cause(l.ctx), errLapsed) }
+
+// extend notes that the lease was renewed at a time, and says whether it lasts.
+func (l *lease) extend(sent time.Time) bool {
+	l.n.mu.Lock()
+	defer l.n.mu.Unlock()
+	if l.ctx.Err() != nil {
+		return false
+	}
+	l.until = sent.Add(l.n.cfg.Lease - l.n.cfg.Lease/5)
+	if l.watchdog != nil {
+		l.watchdog.Stop()
+	}
+	l.watchdog = time.AfterFunc(time.Until(l.until), func() { l.holds() })
+	return true
+}
+
+// drop ends the lease and says whether it had not lapsed.
+func (l *lease) drop() bool {
+	l.n.mu.Lock()
+	defer l.n.mu.Unlock()
+	had := !l.lapsed()
+	l.end(errLapsed)
+	if l.watchdog != nil {
+		l.watchdog.Stop()
+	}
+	return had
+}
+
+// join takes a new lease.
+func (n *node) join() error {
+	id := "node_" + n.e.cfg.NewID()
+	sent, now := time.Now(), n.now()
+	err := n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Join: true, Now: now, For: n.cfg.Lease.Milliseconds(), Sweep: now - sweepMail.Milliseconds(),
+		Node: store.Node{ID: id, Name: n.cfg.Name, Version: run.StateVersion, Worker: n.cfg.Worker, Pools: n.pools(), Started: now}}}})
+	// One that had to wait for the store goes by a lease that is not about over.
+	for err == nil && time.Since(sent) > n.cfg.Lease/5 {
+		sent, now = time.Now(), n.now()
+		err = n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Node: store.Node{ID: id}, Now: now, For: n.cfg.Lease.Milliseconds()}}})
+	}
+	if err != nil {
+		return err
+	}
+	l := &lease{n: n, id: id}
+	l.ctx, l.end = context.WithCancelCause(n.e.ctx)
+	l.extend(sent)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.held = l
+	n.orphans = map[Ref]int64{}
+	clear(n.kept)
+	return nil
+}
+
+// renew renews a lease until that fails for good or the engine closes.
+func (n *node) renew(l *lease) {
+	t := time.NewTicker(n.cfg.Lease / 5)
+	defer t.Stop()
+	swept := time.Now()
+	for {
+		select {
+		case <-t.C:
+		case <-l.ctx.Done():
+			return
+		}
+		if !l.holds() {
+			return
+		}
+		sent, now := time.Now(), n.now()
+		c := store.NodeChange{Node: store.Node{ID: l.id}, Now: now, For: n.cfg.Lease.Milliseconds()}
+		if time.Since(swept) > time.Minute {
+			c.Sweep, swept = now-sweepMail.Milliseconds(), sent
+		}
+		ctx, cancel := context.WithTimeout(l.ctx, n.cfg.Lease/2)
+		err := n.commit(ctx, &store.Tx{Nodes: []store.NodeChange{c}})
+		cancel()
+		switch {
+		case err == nil:
+			// The store takes commits. Its drivers may be elsewhere by now, and could
+			// not find that out.
+			n.e.broken.Store(nil)
+			l.extend(sent)
+			n.hub.publish(nil)
+		case errors.Is(err, store.ErrLapsed):
+			return
+		case l.ctx.Err() == nil:
+			n.e.log.Warn("the lease of this node could not be renewed; it tries again", "error", err)
+		}
+	}
+}
+
+// lose ends a lease, and waits for what was driven under it.
+func (n *node) lose(l *lease) {
+	l.drop()
+	for _, d := range n.stopDrivers() {
+		select {
+		case <-d.gone:
+		case <-n.e.ctx.Done():
+			return
+		}
+	}
+}
+
+// last gives the lease that this node has or had, or nil.
+func (n *node) last() *lease {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.held
+}
+
+// current gives the lease that this node has, or nil.
+func (n *node) current() *lease {
+	if l := n.last(); l != nil && l.holds() {
+		return l
+	}
+	return nil
+}
+
+// lease gives the id of the lease, or "" if it is over.
+func (n *node) lease() string {
+	if l := n.current(); l != nil {
+		return l.id
+	}
+	return ""
+}
