@@ -24,6 +24,8 @@ type spec struct {
 	EntryBase string `json:"entry_base"`
 	// Prompt is the inputs that the run starts with.
 	Prompt    []string  `json:"prompt,omitempty"`
+	// From is where it starts; nil is the session's leaf when it does.
+	From *string `json:"from,omitempty"`
 	Overrides Overrides `json:"overrides"`
 	// Depth is how many runs are above it.
 	Depth int `json:"depth,omitempty"`
@@ -159,8 +161,12 @@ func (req *StartRequest) validate() error {
 		return bad("mode", "%q is not a mode: use interactive or autonomous", req.Mode)
 	case len(req.Input) == 0 && len(req.History) == 0:
 		return bad("input", "there is nothing to do: give input")
-	case len(req.History) > 0 && req.SessionID != "":
+	case len(req.History) > 0 && req.SessionID != "" && req.From == "":
 		return bad("history", "a session that exists has its own history")
+	case req.From != "" && req.SessionID == "":
+		return bad("from", "only a session that exists has entries: give session_id")
+	case req.From != "" && req.WhenBusy == Steer:
+		return bad("from", "what steers a run goes on from where that is: use another when_busy")
 	}
 	for i := range req.Input {
 		if err := req.Input[i].Validate(); err != nil {
@@ -209,6 +215,10 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 		sp.EntryBase = e.cfg.NewID()
 	} else if _, err := e.store.Session(ctx, req.Tenant, req.SessionID); err != nil {
 		return nil, nil, notFound("session", req.SessionID, err)
+	} else if req.From != "" {
+		if err := e.from(ctx, req, row.ID, &sp, tx, now); err != nil {
+			return nil, nil, err
+		}
 	}
 	if len(req.Input) > 0 {
 		in, err := e.input(row.ID, "prompt", req.blocks(), now)
@@ -216,7 +226,7 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 			return nil, nil, err
 		}
 		tx.Inputs = append(tx.Inputs, in)
-		sp.Prompt = []string{in.ID}
+		sp.Prompt = append(sp.Prompt, in.ID)
 	}
 	var err error
 	if row.Spec, err = json.Marshal(sp); err != nil {
