@@ -196,6 +196,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		MaxReferencesBytes: int(conf.Settings.Limits.MaxReferencesBytes), MaxSubagentDepth: conf.Settings.Limits.MaxSubagentDepth,
 		Artifacts:     artifactLimits(&conf.Settings.Artifacts),
 		Images:        session.ImageLimits{Count: conf.Settings.Images.MaxCount, Bytes: conf.Settings.Images.MaxBytes},
+		Trees:         treeLimits(&conf.Settings.Sessions),
 		Budgets:       budgets(&conf.Settings.Budgets),
 		KeepEphemeral: time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {

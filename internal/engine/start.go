@@ -23,9 +23,9 @@ type spec struct {
 	// EntryBase is an id from which the run's entry ids are made.
 	EntryBase string `json:"entry_base"`
 	// Prompt is the inputs that the run starts with.
-	Prompt    []string  `json:"prompt,omitempty"`
+	Prompt []string `json:"prompt,omitempty"`
 	// From is where it starts; nil is the session's leaf when it does.
-	From *string `json:"from,omitempty"`
+	From      *string   `json:"from,omitempty"`
 	Overrides Overrides `json:"overrides"`
 	// Depth is how many runs are above it.
 	Depth int `json:"depth,omitempty"`

@@ -83,6 +83,7 @@ type Sessions interface {
 	DeleteSession(ctx context.Context, ref engine.Ref) error
 	// Entries gives the path from the root to the leaf, above after.
 	Entries(ctx context.Context, ref engine.Ref, after string, limit int) ([]*engine.EntryView, error)
+	Trees
 }
 
 // Catalogue shows what there is besides runs and sessions.
