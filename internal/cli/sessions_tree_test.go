@@ -92,3 +92,18 @@ nonsense
 	got := b.here("sessions", "import", pi).exits(0).complains("line 2: left out")
 	b.here("sessions", "tree", strings.TrimSpace(got.out)).exits(0).says("from Pi")
 }
+
+// A way of a session that can not be reached any more is found, and the rest goes on.
+func TestDoctorFindsLostEntries(t *testing.T) {
+	b := newBench(t)
+	b.agent("talk", "one").exits(0)
+	ses := lines[client.Session](b.here("sessions", "ls", "--json").exits(0))[0].ID
+	b.here("sessions", "branch", ses, "root", "--label", "lost").exits(0)
+	b.here("sessions", "branch", ses, lines[*client.Tree](b.here("sessions", "tree", ses, "--json"))[0].Leaf, "--label", "behind").exits(0)
+	b.here("sessions", "navigate", ses, "root").exits(0)
+	b.here("doctor").exits(0).says("nothing is wrong")
+	b.damage("DELETE FROM entries WHERE kind = 'branch' AND id IN (SELECT parent FROM entries WHERE kind = 'branch')")
+	b.here("doctor").says("lost the one ahead of them")
+	b.here("sessions", "tree", ses).exits(0).says("behind", "← here")
+	b.agent("talk", "two", "--session", ses).exits(0)
+}
