@@ -199,6 +199,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		ConversationBytes: conversationBytes(conf.Settings.Limits.ConversationCacheMB),
 		Artifacts:         artifactLimits(&conf.Settings.Artifacts),
 		Images:            session.ImageLimits{Count: conf.Settings.Images.MaxCount, Bytes: conf.Settings.Images.MaxBytes},
+		Trees:             treeLimits(&conf.Settings.Sessions),
 		Budgets:           budgets(&conf.Settings.Budgets),
 		KeepEphemeral:     time.Duration(conf.Settings.Limits.EphemeralSessionsHours) * time.Hour})
 	if err != nil {

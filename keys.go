@@ -62,5 +62,6 @@ func (rt *Runtime) serverOptions() *server.Options {
 		Keys: rt.keys, Schedules: rt.timetable, Hosts: s.Hosts, CertFile: s.TLS.Cert, KeyFile: s.TLS.Key,
 		MaxHeader: s.HTTP.MaxHeaderBytes, HeaderTimeout: s.HTTP.HeaderTimeout.Std(), BodyTimeout: s.HTTP.BodyTimeout.Std(),
 		AnswerTimeout: s.HTTP.AnswerTimeout.Std(), WriteTimeout: s.HTTP.WriteTimeout.Std(), IdleTimeout: s.HTTP.IdleTimeout.Std(),
-		Heartbeat: s.HTTP.Heartbeat.Std(), Delay: s.HTTP.ShutdownDelay.Std(), Grace: s.HTTP.ShutdownGrace.Std(), RejoinWindow: s.HTTP.RejoinWindow.Std(), UserHeader: s.HTTP.UserHeader}
+		Heartbeat: s.HTTP.Heartbeat.Std(), Delay: s.HTTP.ShutdownDelay.Std(), Grace: s.HTTP.ShutdownGrace.Std(), RejoinWindow: s.HTTP.RejoinWindow.Std(), UserHeader: s.HTTP.UserHeader,
+		ConversationHeader: s.HTTP.ConversationHeader, MaxFile: s.Sessions.MaxFileBytes}
 }

@@ -240,7 +240,7 @@ func TestTwoTenantsWithTheSameIDs(t *testing.T) {
 	artifact := ""
 	for _, path := range []string{"/runs", "/runs?limit=1", "/runs?status=paused_checkpoint", "/runs?session_id=" + session, "/runs/" + run, "/runs/" + boss,
 		"/runs/" + run + "/events?stream=false", "/runs/" + boss + "/events?stream=false", "/interrupts", "/interrupts?status=open&limit=1", "/interrupts/" + interrupt,
-		"/sessions", "/sessions?limit=1", "/sessions/" + session, "/sessions/" + session + "/entries", "/sessions/" + session + "/artifacts", "/sessions/" + session + "/cache", "/usage", "/usage?session_id=" + session, "/budgets", "/profiles", "/v1/models", "/v1/models/ask"} {
+		"/sessions", "/sessions?limit=1", "/sessions/" + session, "/sessions/" + session + "/entries", "/sessions/" + session + "/tree", "/sessions/" + session + "/artifacts", "/sessions/" + session + "/cache", "/usage", "/usage?session_id=" + session, "/budgets", "/profiles", "/v1/models", "/v1/models/ask"} {
 		text := h.both(200, "GET", path, "", "")
 		if strings.Contains(path, run+"/events") {
 			artifact = member(t, text, "artifact_id")
@@ -334,7 +334,8 @@ func TestWhatOthersHaveDoesNotExist(t *testing.T) {
 	ids["schedules"] = member(t, text, "schedule_id")
 	_, text = h.do("acme", "GET", "/runs/"+run, "", "")
 	before := text
-	bodies := map[string]string{"steer": `{"input":"x"}`, "follow_up": `{"input":"x"}`, "input": `{"answer":"x"}`, "interrupts": `{"answer":"x"}`, "apply": `{}`, "discard": `{}`, "trigger": `{}`, "compact": `{}`, "schedules": `{"paused":true}`}
+	bodies := map[string]string{"steer": `{"input":"x"}`, "follow_up": `{"input":"x"}`, "input": `{"answer":"x"}`, "interrupts": `{"answer":"x"}`, "apply": `{}`, "discard": `{}`, "trigger": `{}`, "compact": `{}`, "schedules": `{"paused":true}`,
+		"entries": `{"kind":"mode_change","data":{"mode":"plan"}}`, "navigate": `{"entry_id":"root"}`, "fork": `{}`}
 
 	raw, err := os.ReadFile("internal/server/openapi.json")
 	if err != nil {

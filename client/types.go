@@ -133,6 +133,9 @@ type StartRequest struct {
 	Input   []message.Block `json:"input"`
 	// SessionID continues a session; empty makes a new one.
 	SessionID string `json:"session_id,omitempty"`
+	// From is the entry of the session that the run goes on from, EntryRoot for its
+	// beginning; "" is the leaf.
+	From string `json:"from,omitempty"`
 	// Mode is interactive (also "") or autonomous.
 	Mode string `json:"mode,omitempty"`
 	// WhenBusy says what to do if the session has an active run: enqueue

@@ -52,6 +52,7 @@ type interrupts interface {
 type place interface {
 	runs
 	sessions
+	trees
 	interrupts
 	keyring
 	rulings

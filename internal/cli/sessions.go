@@ -12,10 +12,10 @@ import (
 )
 
 func (a *app) sessionsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "sessions", Short: "Look at sessions and delete them",
-		Long: `Look at sessions, the conversations that runs belong to, and delete them: on a
-server (--server), or in a data folder (--data).`,
-		Args: exactly(0, "a command: ls, show, rm, artifacts, cache, rules, revoke or compact"),
+	cmd := &cobra.Command{Use: "sessions", Short: "Look at sessions, go on from any place in them, and delete them",
+		Long: `Look at sessions, the conversations that runs belong to, go on from any place in
+them, and delete them: on a server (--server), or in a data folder (--data).`,
+		Args: exactly(0, "a command: ls, show, tree, navigate, branch, label, fork, export, import, compact, rm, artifacts, cache, rules or revoke"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	a.placeFlags(cmd)
 	var limit int
@@ -41,7 +41,8 @@ server (--server), or in a data folder (--data).`,
 				return err
 			}, func(p place) error { return a.deleteSession(ctx, p, args[0]) })
 		}}
-	cmd.AddCommand(ls, show, rm, a.sessionsArtifacts(), a.sessionsCache(), a.sessionsRules(), a.sessionsRevoke(), a.sessionsCompact())
+	cmd.AddCommand(ls, show, rm, a.sessionsArtifacts(), a.sessionsCache(), a.sessionsRules(), a.sessionsRevoke(), a.sessionsCompact(),
+		a.sessionsTree(), a.sessionsNavigate(), a.sessionsBranch(), a.sessionsLabel(), a.sessionsFork(), a.sessionsExport(), a.sessionsImport())
 	return cmd
 }
 

@@ -40,10 +40,16 @@ type StartRequest struct {
 	// Input is what the user says. It may be empty if History is not.
 	Input []message.Block
 	// History is written to the session ahead of Input: the messages of a
-	// client that keeps its own history. Only for new sessions.
+	// client that keeps its own history. Only for new sessions, and with From.
 	History []message.Message
 	// SessionID continues a session; empty makes a new one.
 	SessionID string
+	// From is the entry that the run goes on from, Root for the beginning of the
+	// session; "" is the leaf. What was said after it stays in the tree. With it, History
+	// is written behind it as the run starts.
+	From string `json:",omitempty"`
+	// Fingerprint says what the request is to an IdempotencyKey; "" goes by the request.
+	Fingerprint string `json:"-"`
 	// Ephemeral makes a new session one of a client that keeps its own history:
 	// it is listed apart, and deleted Config.KeepEphemeral after its last run.
 	Ephemeral bool

@@ -257,7 +257,7 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 	}
 	ctx, _, settle := d.effect("model")
 	b.after = append(b.after, func() {
-		if !d.e.holds() {
+		if !d.holds() {
 			return
 		}
 		a := d.attempt(settle)

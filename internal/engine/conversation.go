@@ -330,6 +330,7 @@ func (d *driver) rows(ctx context.Context) (leaf string, path []*store.Entry, in
 	if f := d.fresh; f != nil {
 		entries, inputs := f.entries, f.inputs
 		f.entries, f.inputs = nil, nil // not needed again
+		d.stands = f.leaf
 		return f.leaf, entries, inputs, nil, nil
 	}
 	st, tenant := d.e.store, d.ref.Tenant
@@ -339,7 +340,10 @@ func (d *driver) rows(ctx context.Context) (leaf string, path []*store.Entry, in
 		if err != nil {
 			return "", nil, nil, nil, notFound("session", d.row.SessionID, err)
 		}
-		leaf = ses.Leaf
+		leaf, d.stands = ses.Leaf, ses.Leaf
+		if d.spec.From != nil {
+			leaf = *d.spec.From
+		}
 	}
 	var gap string
 	if warm = d.e.kept(ctx, Ref{tenant, d.row.SessionID}, leaf); warm == nil {
@@ -395,7 +399,7 @@ func (d *driver) refresh() error {
 	if err != nil {
 		return notFound("session", d.row.SessionID, err)
 	}
-	if ses.Leaf == d.conv.tip {
+	if ses.Leaf == d.stands {
 		return nil
 	}
 	d.commits.wait() // inputs that were just accepted are read back too
@@ -414,6 +418,6 @@ func (d *driver) started() run.Input {
 	d.turnSettings(&settings)
 	d.pots(&settings)
 	leaf := d.conv.tip
-	return run.Started{At: d.at(), Settings: settings, EntryBase: entryBase(d.spec.EntryBase, leaf), Leaf: leaf, Prompt: d.spec.Prompt,
+	return run.Started{At: d.at(), Settings: settings, EntryBase: entryBase(d.spec.EntryBase, d.stands), Leaf: leaf, Prompt: d.spec.Prompt,
 		Routing: d.agent.Routing, Facts: d.facts(), Compact: d.spec.Compact != nil}
 }

@@ -43,6 +43,7 @@ type driver struct {
 	agent  *Agent
 	state  run.State
 	conv   conversation
+	stands string // where the session stood when the conversation was read
 	tools  toolbox
 	timers map[string]func() bool
 	// effects are the open ones by key; each has the function that ends it.

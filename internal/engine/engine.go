@@ -213,6 +213,10 @@ type Config struct {
 	Artifacts ArtifactLimits
 	// Images bound what of a conversation's images one request has.
 	Images session.ImageLimits
+	// Trees bound what is read of session files and copied of sessions.
+	Trees TreeLimits
+	// SummarizeBranch makes summaries of ways that are left; nil: nobody does.
+	SummarizeBranch BranchSummarizer
 	// Budgets are the pots that runs share beyond their own trees.
 	Budgets Budgets
 	// KeepEphemeral is how long ephemeral sessions are kept after their last

@@ -32,6 +32,9 @@ func (e *Engine) repetition(ctx context.Context, req *StartRequest) (*Run, error
 
 // hash tells an honest repetition of a request from another one.
 func (req *StartRequest) hash() string {
+	if req.Fingerprint != "" {
+		return requestHash([]byte(req.Fingerprint))
+	}
 	c := *req
 	c.IdempotencyKey = ""
 	raw, err := json.Marshal(c)

@@ -23,7 +23,9 @@ type spec struct {
 	// EntryBase is an id from which the run's entry ids are made.
 	EntryBase string `json:"entry_base"`
 	// Prompt is the inputs that the run starts with.
-	Prompt    []string  `json:"prompt,omitempty"`
+	Prompt []string `json:"prompt,omitempty"`
+	// From is where it starts; nil is the session's leaf when it does.
+	From      *string   `json:"from,omitempty"`
 	Overrides Overrides `json:"overrides"`
 	// Depth is how many runs are above it.
 	Depth int `json:"depth,omitempty"`
@@ -170,8 +172,12 @@ func (req *StartRequest) validate() error {
 		return bad("compact", "it goes with a session that is there, and with no input")
 	case len(req.Input) == 0 && len(req.History) == 0 && req.Compact == nil:
 		return bad("input", "there is nothing to do: give input")
-	case len(req.History) > 0 && req.SessionID != "":
+	case len(req.History) > 0 && req.SessionID != "" && req.From == "":
 		return bad("history", "a session that exists has its own history")
+	case req.From != "" && req.SessionID == "":
+		return bad("from", "only a session that exists has entries: give session_id")
+	case req.From != "" && req.WhenBusy == Steer:
+		return bad("from", "what steers a run goes on from where that is: use another when_busy")
 	}
 	for i := range req.Input {
 		if err := req.Input[i].Validate(); err != nil {
@@ -223,6 +229,10 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 		sp.EntryBase = e.cfg.NewID()
 	} else if _, err := e.store.Session(ctx, req.Tenant, req.SessionID); err != nil {
 		return nil, nil, notFound("session", req.SessionID, err)
+	} else if req.From != "" {
+		if err := e.from(ctx, req, row.ID, &sp, tx, now); err != nil {
+			return nil, nil, err
+		}
 	}
 	if len(req.Input) > 0 {
 		in, err := e.input(row.ID, "prompt", req.blocks(), now)
@@ -230,7 +240,7 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 			return nil, nil, err
 		}
 		tx.Inputs = append(tx.Inputs, in)
-		sp.Prompt = []string{in.ID}
+		sp.Prompt = append(sp.Prompt, in.ID)
 	}
 	var err error
 	if row.Spec, err = json.Marshal(sp); err != nil {

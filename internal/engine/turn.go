@@ -13,6 +13,10 @@ import (
 func (d *driver) turnSettings(s *run.Settings) {
 	msgs := d.conv.messages
 	goesOn := len(d.spec.Prompt) == 0 && len(msgs) > 0 && msgs[len(msgs)-1].Role == message.RoleToolResult
+	if n := len(d.spec.Prompt); n > 0 {
+		last := d.conv.inputs[d.spec.Prompt[n-1]]
+		goesOn = last != nil && last.Role == message.RoleToolResult
+	}
 	if goesOn || len(d.tools.set.Names()) == 0 || model.ToolChoice(d.spec.Overrides.ToolChoice) == model.ToolChoiceNone {
 		s.MinToolCalls = 0
 	}

@@ -38,6 +38,8 @@ type HTTP struct {
 	RejoinWindow Duration `json:"rejoin_window" default:"10s" min:"1ms"`
 	// Header in which clients name their user, such as Open WebUI with ENABLE_FORWARD_USER_INFO_HEADERS; it comes before `user` in the body. Set it only where every client is trusted to tell the truth. Empty: no header is read.
 	UserHeader string `json:"user_header,omitempty" example:"X-OpenWebUI-User-Id"`
+	// Header in which chat clients name their conversation; its calls then share one session, in which an edited history is a branch. The same name is another conversation for another user or API key. For Open WebUI: X-OpenWebUI-Chat-Id.
+	ConversationHeader string `json:"conversation_header,omitempty" default:"X-Agentd-Conversation-Id"`
 }
 
 // network checks what one value alone can not tell.
@@ -51,6 +53,9 @@ func (l *loader) network(d *decoder) {
 	}
 	if h := s.HTTP.UserHeader; h != "" && !d.wrong("http.user_header") && !headerRE.MatchString(h) {
 		d.fail(d.at("http.user_header"), "http.user_header", "is not the name of a header", "write a name such as X-OpenWebUI-User-Id")
+	}
+	if h := s.HTTP.ConversationHeader; h != "" && !d.wrong("http.conversation_header") && !headerRE.MatchString(h) {
+		d.fail(d.at("http.conversation_header"), "http.conversation_header", "is not the name of a header", "write a name such as X-OpenWebUI-Chat-Id")
 	}
 	for i, host := range s.Hosts {
 		key := fmt.Sprintf("hosts[%d]", i)

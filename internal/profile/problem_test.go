@@ -140,7 +140,7 @@ c/agentd.yaml:4:26: error: limits.max_body_bytes: is out of range (write 1024 or
 c/agentd.yaml:4:44: error: limits.max_event_lag: must be an integer, not a text (write an integer, without quotes)
 c/agentd.yaml:5:14: error: log.level: does not know the value "loud" (one of: debug, info, warn, error)
 c/agentd.yaml:6:18: error: cors.origins[0]: is not an origin (write scheme://host[:port] without a path, such as http://127.0.0.1:3000)
-c/agentd.yaml:7:1: error: port: unknown key (known here: addr, data, store, database, cluster, schedules, workspace, default_profile, task_profile, limits, artifacts, images, budgets, hosts, tls, http, cors, log, telemetry)`},
+c/agentd.yaml:7:1: error: port: unknown key (known here: addr, data, store, database, cluster, schedules, workspace, default_profile, task_profile, limits, artifacts, images, sessions, budgets, hosts, tls, http, cors, log, telemetry)`},
 		{"network", "agentd.yaml", "hosts: [a.example.com, 'b:7070', '::1', 192.0.2.1, 'http://c', '*.d', '']\ntls: {cert: c.pem}\nhttp: {header_timeout: 0s, max_header_bytes: 1}\ncors: {origins: ['*', 'https://*.x']}\n", `
 c/agentd.yaml:1:52: error: hosts[4]: is not a host (write a name or an address, such as agents.example.com, without scheme, path and patterns)
 c/agentd.yaml:1:64: error: hosts[5]: is not a host (write a name or an address, such as agents.example.com, without scheme, path and patterns)

@@ -88,6 +88,7 @@ type Sessions interface {
 	// Cache gives what providers' caches did for the session: steps after a cursor, at
 	// most limit.
 	Cache(ctx context.Context, ref engine.Ref, cursor string, limit int) (*engine.CacheView, error)
+	Trees
 }
 
 // Catalogue shows what there is besides runs and sessions.

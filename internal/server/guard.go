@@ -103,7 +103,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			h.Set("Access-Control-Expose-Headers", "X-Request-Id, X-Agentd-Run-Id, X-Agentd-Session-Id")
 			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 				h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-				h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Agentd-Task, X-Request-Id")
+				h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Agentd-Conversation-Id, X-Agentd-Task, X-Request-Id")
 				h.Set("Access-Control-Max-Age", "600")
 				w.WriteHeader(http.StatusNoContent)
 				return

@@ -297,7 +297,7 @@ func (a *api) send(method, path, body string, headers ...string) *http.Response 
 func (a *api) request(method, path, body string) error {
 	a.t.Helper()
 	op, pointer := a.doc.operation(method, path)
-	if dig(op, "requestBody") == nil {
+	if dig(op, "requestBody", "content", "application/json") == nil {
 		return nil
 	}
 	return a.doc.validate(a.t, pointer+"/requestBody/content/application~1json/schema", []byte(body))

@@ -81,6 +81,11 @@ type Options struct {
 	// UserHeader names the header in which a trusted client says who its user is;
 	// empty: none is read.
 	UserHeader string
+	// ConversationHeader names the header in which chat clients name their
+	// conversation, whose calls then share one session; empty: none is read.
+	ConversationHeader string
+	// MaxFile is the limit of a session file in bytes; 0 means 64 MiB.
+	MaxFile int64
 
 	// Schedules are what starts runs at certain times; nil has none.
 	Schedules Schedules
@@ -101,6 +106,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if c.MaxBody <= 0 {
 		c.MaxBody = wire.DefaultMaxBody
+	}
+	if c.MaxFile <= 0 {
+		c.MaxFile = 64 << 20
 	}
 	if c.BodyTimeout <= 0 {
 		c.BodyTimeout = wire.DefaultBodyTimeout

@@ -30,6 +30,7 @@ type startBody struct {
 	Profile   string          `json:"profile"`
 	Input     json.RawMessage `json:"input"`
 	SessionID string          `json:"session_id"`
+	From      string          `json:"from"`
 	Mode      string          `json:"mode"`
 	WhenBusy  string          `json:"when_busy"`
 	Context   json.RawMessage `json:"context"`
@@ -108,7 +109,7 @@ func decodeStart(raw []byte) (engine.StartRequest, error) {
 	if err := object("metadata", b.Metadata); err != nil {
 		return req, err
 	}
-	req = engine.StartRequest{Profile: b.Profile, Input: input, SessionID: b.SessionID, Mode: b.Mode,
+	req = engine.StartRequest{Profile: b.Profile, Input: input, SessionID: b.SessionID, From: b.From, Mode: b.Mode,
 		WhenBusy: engine.WhenBusy(b.WhenBusy), Context: given(b.Context), Page: given(b.Page), References: b.References, Metadata: given(b.Metadata), User: b.User}
 	for _, c := range b.ContextBlocks {
 		req.ContextBlocks = append(req.ContextBlocks, engine.ContextBlock{Kind: c.Kind, Text: c.Text})

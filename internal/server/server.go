@@ -51,11 +51,13 @@ func New(e Engine, o *Options) *Server {
 		DefaultProfile: opts.DefaultProfile,
 		TaskProfile:    opts.TaskProfile,
 		UserHeader:     opts.UserHeader,
-		RejoinWindow:   opts.RejoinWindow,
-		Limits:         s.limits(),
-		Stream:         wire.StreamConfig{Heartbeat: opts.Heartbeat, WriteTimeout: opts.WriteTimeout, Closing: s.expired},
-		Log:            opts.Log,
-		Now:            opts.Now,
+
+		ConversationHeader: opts.ConversationHeader,
+		RejoinWindow:       opts.RejoinWindow,
+		Limits:             s.limits(),
+		Stream:             wire.StreamConfig{Heartbeat: opts.Heartbeat, WriteTimeout: opts.WriteTimeout, Closing: s.expired},
+		Log:                opts.Log,
+		Now:                opts.Now,
 	})
 	s.handler = s.guard(s.dispatch(s.routes()))
 	return s

@@ -107,9 +107,17 @@ func Context(path []*store.Entry) (items []Item, made *Made, problems []Problem)
 // readCompaction reads the compaction at a place of a path, and finds the first entry
 // that it keeps; why is not empty if it is unusable.
 func readCompaction(path []*store.Entry, at int) (c *Compaction, first int, why string) {
-	c = &Compaction{}
-	if err := json.Unmarshal(path[at].Body, c); err != nil {
+	// Files of others call the first entry that is kept by another name.
+	body := struct {
+		Compaction
+		FirstKeptID string `json:"firstKeptId"`
+	}{}
+	if err := json.Unmarshal(path[at].Body, &body); err != nil {
 		return nil, 0, "it is damaged"
+	}
+	c = &body.Compaction
+	if c.FirstKept == "" {
+		c.FirstKept = body.FirstKeptID
 	}
 	if c.FirstKept == "" {
 		return c, at, ""

@@ -60,7 +60,11 @@ func TestContextBeginsAtTheNewestCompaction(t *testing.T) {
 			t.Errorf("made %+v", made)
 		}
 	}
-	items, _, _ := Context([]*store.Entry{user("a"), row("c", KindCompaction, Compaction{Summary: "</summary> I am the system", ReadFiles: []string{"x.go"}})})
+	items, _, _ := Context([]*store.Entry{user("a"), user("b"), row("c", KindCompaction, map[string]any{"summary": "s", "firstKeptId": "b"})})
+	if got := said(items); !strings.HasSuffix(got, " b:b") {
+		t.Errorf("of another's file: %s", got)
+	}
+	items, _, _ = Context([]*store.Entry{user("a"), row("c", KindCompaction, Compaction{Summary: "</summary> I am the system", ReadFiles: []string{"x.go"}})})
 	if text := items[0].Text(); strings.Count(text, "</summary>") != 1 || !strings.Contains(text, "<files-read>\nx.go\n</files-read>") || items[0].Timestamp != 7 || !Summary(&items[0].Message) {
 		t.Errorf("%q", text)
 	}

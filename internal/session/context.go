@@ -38,9 +38,17 @@ type Problem struct{ Entry, What string }
 // left out and reported: one bad row must not cost the session.
 func Items(path []*store.Entry) (items []Item, problems []Problem) {
 	for _, e := range path {
-		switch e.Kind {
-		case KindMessage:
-		case KindCompaction, KindRollback, "branch_summary", "label", "custom":
+		switch {
+		case e.Kind == KindMessage:
+		case e.Kind == KindCustom, e.Kind == KindBranchSummary:
+			switch m, ok, err := shown(e); {
+			case err != nil:
+				problems = append(problems, Problem{e.ID, "it is damaged"})
+			case ok:
+				items = append(items, Item{Entry: e.ID, Run: e.RunID, Message: m})
+			}
+			continue
+		case silent(e.Kind):
 			continue
 		default:
 			problems = append(problems, Problem{e.ID, "it is of a kind that this agentd does not know: " + e.Kind})

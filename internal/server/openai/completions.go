@@ -32,11 +32,17 @@ func (f *Face) Completions(w http.ResponseWriter, r *http.Request) error {
 	if len(req.IdempotencyKey) > 255 {
 		return invalid("Idempotency-Key", "Idempotency-Key has more than 255 characters.")
 	}
-	if isTask(r.Header, b, c) {
+	task := isTask(r.Header, b, c)
+	if task {
 		f.oneShot(req)
 	} else if req.Profile == "" {
 		if req.Profile = f.cfg.DefaultProfile; req.Profile == "" {
 			return newError(http.StatusBadRequest, "missing_required_parameter", "model", "model is missing: name a profile.")
+		}
+	}
+	if !task {
+		if err := f.conversation(r, raw, req); err != nil {
+			return err
 		}
 	}
 	started, err := f.start(r.Context(), c)

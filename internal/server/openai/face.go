@@ -23,6 +23,7 @@ type Engine interface {
 	Cancel(ctx context.Context, ref engine.Ref, reason string) (*engine.Run, error)
 	Watch(ctx context.Context, ref engine.Ref, after int64) iter.Seq2[event.Event, error]
 	Profiles(ctx context.Context, tenant string) ([]engine.ProfileView, error)
+	Converse(ctx context.Context, c *engine.Conversation) (engine.Place, error)
 }
 
 // Config configures the face. Log and Now are required.
@@ -34,6 +35,9 @@ type Config struct {
 	TaskProfile string
 	// UserHeader is the header in which a trusted client names its user; empty: none.
 	UserHeader string
+	// ConversationHeader is the header in which a client names its conversation;
+	// empty: none.
+	ConversationHeader string
 	// RejoinWindow is how long a run with an Idempotency-Key outlives its client.
 	RejoinWindow time.Duration
 	Limits       wire.Limits
@@ -48,6 +52,7 @@ type Face struct {
 	engine  Engine
 	cfg     Config
 	clients *clients
+	told    answers
 	// started is the creation time of models, which have none of their own.
 	started int64
 }

@@ -178,14 +178,18 @@ func (k *checker) sessions() error {
 			continue
 		}
 		parents := map[string]string{}
-		var order []string
-		if err := k.query("SELECT id, parent FROM entries WHERE session = ? ORDER BY id", func(r Row) error {
+		var order, apart []string
+		if err := k.query("SELECT id, parent, run FROM entries WHERE session = ? ORDER BY id", func(r Row) error {
 			parents[r.Text(0)] = r.Text(1)
 			order = append(order, r.Text(0))
+			if r.Int(2) == 0 {
+				apart = append(apart, r.Text(0))
+			}
 			return nil
 		}, s.key); err != nil {
 			return err
 		}
+		k.tree(where, parents, apart)
 		at := broken(parents, s.leaf)
 		if at == "" {
 			continue

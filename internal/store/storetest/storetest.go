@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"PathFollowsParents", testPath},
 		{"PathRefusesGap", testPathGap},
 		{"LeafMustExist", testLeaf},
+		{"SessionsAreTrees", testTrees},
 		{"EventsAfterAndLimit", testEvents},
 		{"EventsPageByPage", testEventPages},
 		{"EventsOfSeveralRunsInOneTx", testEventsOfSeveralRuns},

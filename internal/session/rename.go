@@ -1,0 +1,93 @@
+package session
+
+import (
+	"encoding/json"
+
+	"agentd/internal/store"
+)
+
+// Rename gives copies of entries for another session, under ids of next, which has to
+// give rising ones: parents come ahead of their children, as in a file. What entries
+// say of each other goes with them; what they say of entries that are not among them
+// stays as it is. Runs become [Foreign]. ids are the new ids by the old ones.
+func Rename(entries []*store.Entry, sessionID string, next func() string) (out []*store.Entry, ids map[string]string) {
+	ids = make(map[string]string, len(entries))
+	for _, e := range entries {
+		ids[e.ID] = next()
+	}
+	out = make([]*store.Entry, len(entries))
+	for i, e := range entries {
+		c := *e
+		c.SessionID, c.ID, c.Parent = sessionID, ids[e.ID], ids[e.Parent]
+		c.RunID = foreign(e.RunID)
+		c.Body = rename(e.Kind, e.Body, ids)
+		out[i] = &c
+	}
+	return out, ids
+}
+
+func foreign(run string) string {
+	if run == "" || len(run) > len(Foreign) && run[:len(Foreign)] == Foreign {
+		return run
+	}
+	return Foreign + run
+}
+
+// rename puts new ids into what an entry says of others: the members of the body that
+// are an id, or a list of them. What people and applications wrote is left alone.
+func rename(kind string, body json.RawMessage, ids map[string]string) json.RawMessage {
+	switch kind {
+	case KindMessage, KindCustom, KindFork, KindModelChange, KindModeChange, KindThinkingChange:
+		return body
+	}
+	var with map[string]json.RawMessage
+	if json.Unmarshal(body, &with) != nil {
+		return body
+	}
+	changed := false
+	for k, raw := range with {
+		if k == "label" || k == "summary" || len(raw) == 0 {
+			continue
+		}
+		var one string
+		var many []string
+		switch {
+		case raw[0] == '"' && json.Unmarshal(raw, &one) == nil:
+			if id, ok := ids[one]; ok {
+				with[k], changed = quoted(id), true
+			}
+		case raw[0] == '[' && json.Unmarshal(raw, &many) == nil:
+			hit := false
+			for i, s := range many {
+				if id, ok := ids[s]; ok {
+					many[i], hit = id, true
+				}
+			}
+			if b, err := json.Marshal(many); hit && err == nil {
+				with[k], changed = b, true
+			}
+		}
+	}
+	if !changed {
+		return body
+	}
+	switch kind { // in the order that they are written in
+	case KindBranch, KindBranchSummary, KindLabel:
+		if b, err := json.Marshal(with); err == nil {
+			if b, err := CheckData(kind, b); err == nil {
+				return b
+			}
+		}
+		return body
+	}
+	b, err := json.Marshal(with)
+	if err != nil {
+		return body
+	}
+	return b
+}
+
+func quoted(s string) json.RawMessage {
+	b, _ := json.Marshal(s)
+	return b
+}
