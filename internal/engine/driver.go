@@ -74,6 +74,7 @@ type driver struct {
 	// grant is what the open model call was granted, where there are pots.
 	grant     *grant
 	measured  measured
+	recalled  string // goes ahead of the first message
 	overspent bool   // a call cost more than was reserved
 	lingers   bool   // a change has gathered whose commit is not started
 	buf       []byte // rows are written here, and copied at their length
@@ -248,6 +249,7 @@ func (d *driver) main() {
 					d.refuse(err)
 					return
 				}
+				d.recollect()
 				d.apply(item{in: d.started()})
 				continue
 			}
