@@ -59,6 +59,7 @@ type place interface {
 	artifacts
 	purses
 	timetable
+	memories
 	Close() error
 }
 

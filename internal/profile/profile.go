@@ -18,6 +18,7 @@ type Profile struct {
 	Execution
 	Turns
 	Memory
+	SkillAccess
 	Observability
 	Reliability
 	Composition
