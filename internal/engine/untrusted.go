@@ -49,7 +49,16 @@ func (d *driver) untrusted(callID string, args json.RawMessage) bool {
 // may be long.
 func (d *driver) doubtful(eff *run.CallTool, args json.RawMessage) bool {
 	_, spec, ok := d.tools.set.Lookup(eff.Name)
-	return ok && spec.Untrusted != "" && eff.Interrupt == "" && d.untrusted(eff.CallID, args)
+	if !ok || spec.Untrusted == "" {
+		return false
+	}
+	for i := range d.state.Calls {
+		// Nobody's silence is an agreement to such a call: it is grave.
+		if c := &d.state.Calls[i]; c.ID == eff.CallID && c.Interrupt != "" {
+			return false
+		}
+	}
+	return d.untrusted(eff.CallID, args)
 }
 
 func calls(m *message.Message, id string) bool {
@@ -67,7 +76,8 @@ func (b *toolbox) trusted(name string) bool {
 	return ok && (spec.Trusted || spec.Kind == "ask" || spec.Kind == "plan")
 }
 
-// quoted is how many words in a row make a quotation.
+// quoted is how many words in a row make a quotation; fewer do where there are no
+// more. One word alone says nothing.
 const quoted = 4
 
 // quotes is whether words of the arguments, so many in a row, stand in a result of a
@@ -80,6 +90,8 @@ func (d *driver) quotes(msgs []message.Message, args json.RawMessage) bool {
 				continue
 			}
 			switch {
+			case msgs[i].Role == message.RoleToolResult && d.tools.trusted(msgs[i].ToolName), memory.IsBlock(b.Text):
+				read.WriteString(plainWords(memory.Doubtful(b.Text))) // what was doubtful stays so
 			case msgs[i].Role == message.RoleToolResult, msgs[i].Role == message.RoleUser && attachedBlock(b.Text):
 				read.WriteString(plainWords(b.Text))
 			case msgs[i].Role == message.RoleUser:
@@ -94,7 +106,7 @@ func (d *driver) quotes(msgs []message.Message, args json.RawMessage) bool {
 	for _, text := range textsIn(args) {
 		w := strings.Fields(plainWords(text))
 		n := min(quoted, len(w))
-		for i := 0; n > 0 && i+n <= len(w); i++ {
+		for i := 0; n > 1 && i+n <= len(w); i++ {
 			part := " " + strings.Join(w[i:i+n], " ") + " "
 			if strings.Contains(have, part) && !strings.Contains(own, part) {
 				return true

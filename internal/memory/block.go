@@ -23,6 +23,12 @@ func tagged(text string) string {
 // IsBlock is whether a text is what [Memory.Block] gave.
 func IsBlock(text string) bool { return strings.HasPrefix(text, "<"+Tag+">\n") }
 
+// Doubtful is the part of a block, or of a result of recall, that no person has said.
+func Doubtful(text string) string {
+	_, rest, _ := strings.Cut(text, data)
+	return rest
+}
+
 // ReadPolicy is when memory is read.
 type ReadPolicy string
 
