@@ -174,6 +174,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.Close(), obs.close())
 	}
+	rt.agents.learning = newLearning(&cfg, rt.config, rt.agents.servers, rt.agents.workspace.Dir(), st, rt.agents.env)
 	var transform func(context.Context, engine.Ref, []message.Message) ([]message.Message, error)
 	if f := cfg.TransformContext; f != nil {
 		transform = func(ctx context.Context, ref engine.Ref, msgs []message.Message) ([]message.Message, error) {

@@ -47,6 +47,7 @@ type agents struct {
 	workspace *workspace.Workspace
 	extra     []tool.Tool
 	servers   *mcp.Manager
+	learning  *learning
 
 	guards guard.Guards
 	// project are the instructions in the working folder and above it; dir is that folder.
@@ -103,6 +104,7 @@ func builtinNames(extra []tool.Tool) []string {
 // reserved are the names that tools of MCP servers must leave alone.
 func reserved(extra []tool.Tool) []string {
 	names := append([]string{engine.AskUserQuestion, engine.ProposePlan, engine.CreateSubagent, engine.ReadArtifact}, workspace.Names()...)
+	names = append(names, learningTools()...)
 	for _, t := range extra {
 		names = append(names, t.Spec().Name)
 	}
@@ -148,10 +150,15 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	if err != nil {
 		return nil, err
 	}
-	tools, cached, unreachable, err := a.tools(ctx, p)
+	learned, err := a.learning.of(p)
 	if err != nil {
 		return nil, err
 	}
+	tools, cached, unreachable, err := a.tools(ctx, p, learned.tools)
+	if err != nil {
+		return nil, err
+	}
+	learned.have(tools)
 	ag := &engine.Agent{Profile: p.ProfileName, Version: p.ProfileVersion, Models: models, Tools: tools, Settings: settings(p),
 		AskUser: slices.Contains(p.Tools.Builtin, engine.AskUserQuestion) && !denied(p, engine.AskUserQuestion),
 		Plans:   slices.Contains(p.Tools.Builtin, engine.ProposePlan) && !denied(p, engine.ProposePlan),
@@ -173,7 +180,8 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	if !denied(p, engine.CreateSubagent) {
 		ag.Subagents = p.Subagents
 	}
-	if err := a.prompts(p, ag); err != nil {
+	ag.Recall = learned.recall
+	if err := a.prompts(p, ag, learned.index); err != nil {
 		return nil, err
 	}
 	for _, ex := range p.FewShotExamples {
@@ -384,9 +392,10 @@ func (a *agents) reach(ctx context.Context, servers []engine.Unreachable) {
 
 // tools gathers the tools of a profile. A server that can not be reached is
 // reported and left out: the agent works with what there is. One that was there
-// before keeps its tools, whose calls try to reach it. cached are [cachedTools].
-func (a *agents) tools(ctx context.Context, p *profile.Profile) (set tool.Set, cached []string, unreachable []engine.Unreachable, err error) {
-	var tools []tool.Tool
+// before keeps its tools, whose calls try to reach it. learned are those of memory and
+// skills, cached are [cachedTools].
+func (a *agents) tools(ctx context.Context, p *profile.Profile, learned []tool.Tool) (set tool.Set, cached []string, unreachable []engine.Unreachable, err error) {
+	tools := learned
 	wanted := p.Tools.Builtin
 	for _, t := range a.workspace.Tools() {
 		if slices.Contains(wanted, workspace.Group) || slices.Contains(wanted, t.Spec().Name) {
@@ -426,9 +435,12 @@ func reason(err error) string {
 }
 
 // denied is whether a profile takes a tool away again, wherever it comes from.
-func denied(p *profile.Profile, name string) bool {
+func denied(p *profile.Profile, name string) bool { return matches(p.Tools.Deny, name) }
+
+// matches is whether one of the patterns means a name.
+func matches(patterns []string, name string) bool {
 	flat := strings.NewReplacer("/", "\x00") // for path.Match a slash is more than a character; for names it is not
-	return slices.ContainsFunc(p.Tools.Deny, func(pattern string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		ok, err := path.Match(flat.Replace(pattern), flat.Replace(name))
 		return ok || err != nil // a broken guard must not open the door
 	})

@@ -18,8 +18,9 @@ import (
 const neutral = "You are a helpful assistant. Do what is asked, and say plainly what you could not find out."
 
 // prompts makes the sections of a profile's prompt, and what goes with its messages.
-func (a *agents) prompts(p *profile.Profile, ag *engine.Agent) error {
-	set, err := prompt.NewSet(a.sections(p, ag)...)
+// skills is the index of the agent's skills.
+func (a *agents) prompts(p *profile.Profile, ag *engine.Agent, skills string) error {
+	set, err := prompt.NewSet(a.sections(p, ag, skills)...)
 	if err != nil {
 		return &fault.Error{Op: "agentd.prompts", Kind: fault.Invalid, Field: p.ProfileName, Err: err}
 	}
@@ -65,7 +66,7 @@ func readsFiles(p *profile.Profile, ag *engine.Agent) bool {
 // static ones first, then those of the organisation, then those of the turn. What
 // depends on the run mode ends the system prompt, so that runs of both modes share what
 // is ahead of it.
-func (a *agents) sections(p *profile.Profile, ag *engine.Agent) []prompt.Section {
+func (a *agents) sections(p *profile.Profile, ag *engine.Agent, skills string) []prompt.Section {
 	text := strings.TrimSpace(p.SystemPrompt)
 	if text == "" {
 		text = neutral
@@ -103,6 +104,7 @@ func (a *agents) sections(p *profile.Profile, ag *engine.Agent) []prompt.Section
 		files(prompt.Org),
 		[]prompt.Section{
 			{Name: "agents_files", Tier: prompt.Org, Text: project, File: p.File},
+			{Name: "skills", Tier: prompt.Org, Text: strings.TrimSpace(skills), File: p.File},
 			mode("interactive_preamble", t.InteractivePreamble, engine.Interactive, prompt.When{}),
 			mode("checkpoint_preamble", t.CheckpointPreamble, engine.Interactive, prompt.When{Tools: []string{engine.AskUserQuestion}}),
 			{Name: "autonomous_banner", Tier: prompt.Org, RunModes: []string{engine.Autonomous}, Render: func(f *prompt.Facts) string { return banner(p, len(f.Tools) > 0) }, File: p.File},

@@ -74,7 +74,7 @@ func TestPromptOfAProfile(t *testing.T) {
 	p.SectionFiles = []prompt.Section{{Name: "s", Tier: prompt.Static, Text: "Static."}, {Name: "o", Tier: prompt.Org, Text: "Org."}, {Name: "t", Tier: prompt.Turn, Text: "Turn."}}
 	a := &agents{}
 	ag := &engine.Agent{}
-	if err := a.prompts(p, ag); err != nil {
+	if err := a.prompts(p, ag, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {

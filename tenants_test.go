@@ -82,7 +82,7 @@ func newHouse(t *testing.T, tenants ...string) *house {
 		t.Fatal(err)
 	}
 	ring := keys.New(keys.Config{Store: st})
-	ts := httptest.NewServer(server.New(e, &server.Options{Keys: ring, Schedules: timetable.New(timetable.Config{Store: st, Runs: e})}).Handler())
+	ts := httptest.NewServer(server.New(e, &server.Options{Keys: ring, Memories: memories{newLearning(cfg, conf, nil, ".", st, os.LookupEnv)}, Schedules: timetable.New(timetable.Config{Store: st, Runs: e})}).Handler())
 	h.url = ts.URL
 	t.Cleanup(func() {
 		ts.CloseClientConnections()
@@ -332,10 +332,12 @@ func TestWhatOthersHaveDoesNotExist(t *testing.T) {
 	ids := map[string]string{"runs": run, "sessions": session, "interrupts": member(t, text, "interrupt_id"), "artifacts": artifact, "keys": "", "models": "", "schedules": ""}
 	_, text = h.do("acme", "POST", "/schedules", `{"name":"nightly","cron":"0 3 * * *","profile":"ask","input":"the secret of acme"}`, "")
 	ids["schedules"] = member(t, text, "schedule_id")
+	_, text = h.do("acme", "POST", "/memory", `{"text":"the secret of acme"}`, "")
+	ids["memory"] = member(t, text, "memory_id")
 	_, text = h.do("acme", "GET", "/runs/"+run, "", "")
 	before := text
 	bodies := map[string]string{"steer": `{"input":"x"}`, "follow_up": `{"input":"x"}`, "input": `{"answer":"x"}`, "interrupts": `{"answer":"x"}`, "apply": `{}`, "discard": `{}`, "trigger": `{}`, "compact": `{}`, "schedules": `{"paused":true}`,
-		"entries": `{"kind":"mode_change","data":{"mode":"plan"}}`, "navigate": `{"entry_id":"root"}`, "fork": `{}`}
+		"entries": `{"kind":"mode_change","data":{"mode":"plan"}}`, "navigate": `{"entry_id":"root"}`, "fork": `{}`, "memory": `{"text":"x"}`}
 
 	raw, err := os.ReadFile("internal/server/openapi.json")
 	if err != nil {
@@ -388,7 +390,7 @@ func TestWhatOthersHaveDoesNotExist(t *testing.T) {
 	for _, c := range []string{"1", "2", "3", "zz"} {
 		cursors = append(cursors, "&cursor="+c)
 	}
-	for _, list := range []string{"/runs?limit=1", "/runs?session_id=" + session, "/interrupts?limit=1", "/interrupts?run_id=" + run, "/sessions?limit=1", "/sessions?ephemeral=true", "/schedules?limit=1",
+	for _, list := range []string{"/runs?limit=1", "/runs?session_id=" + session, "/interrupts?limit=1", "/interrupts?run_id=" + run, "/sessions?limit=1", "/sessions?ephemeral=true", "/schedules?limit=1", "/memory?user=",
 		"/usage?session_id=" + session, "/usage?from=0"} {
 		for _, c := range cursors {
 			if c != "" && strings.HasPrefix(list, "/usage") {

@@ -41,6 +41,7 @@ const (
 	CheckpointResolved Type = "checkpoint_resolved"
 
 	ArtifactCreated   Type = "artifact_created"
+	MemoryUpdated     Type = "memory_updated"
 	SessionCompacted  Type = "session_compacted"
 	ModeChanged       Type = "mode_changed"
 	TodoUpdated       Type = "todo_updated"

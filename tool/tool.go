@@ -62,6 +62,13 @@ type Spec struct {
 	// approval of one to hold for the other too, when they ask that it be
 	// remembered. Empty: all of them.
 	RememberBy []string
+	// Untrusted is what becomes of calls that are untrusted (see [Call.Untrusted]):
+	// "" makes no difference, "tell" has the call say so, "ask" makes a person's
+	// agreement necessary, and has the call say so where nobody can be asked.
+	Untrusted string
+	// Trusted says that results of the tool are the words of people or of the
+	// operator, which do not make later calls untrusted.
+	Trusted bool
 	// Kind is empty for a tool that is run, or names a tool that the run
 	// machine itself performs: "ask" (a question to a person) or "spawn" (a
 	// child run).
@@ -109,6 +116,13 @@ type Call struct {
 	RunID     string
 	SessionID string
 	Step      int
+	// User is the tenant's user that the run is for; "" if the client named none.
+	User string
+	// Untrusted: outputs of tools were before the model when it wrote the call, or
+	// another model's words instead of a person's, and no person has looked at the
+	// call. What it says may be what somebody put there. False for tools to which it
+	// makes no difference: see [Spec.Untrusted].
+	Untrusted bool
 	// Traceparent is the W3C trace context of this call; "" if its run is not
 	// traced. What the call asks of others should carry it.
 	Traceparent string

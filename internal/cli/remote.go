@@ -62,6 +62,7 @@ type place interface {
 	caches
 	purses
 	timetable
+	memories
 	Close() error
 }
 

@@ -180,7 +180,7 @@ limits, ask before they break things, and show every decision they made.
 	f.BoolVar(&a.json, "json", false, "write JSON, one value a line; also where the output is no terminal")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more, on standard error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(a.serveCommand(), a.workerCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(), a.schedulesCommand(), a.budgetsCommand(),
+	root.AddCommand(a.serveCommand(), a.workerCommand(), a.runCommand(), a.runsCommand(), a.sessionsCommand(), a.interruptsCommand(), a.schedulesCommand(), a.memoryCommand(), a.skillsCommand(), a.budgetsCommand(),
 		a.keysCommand(), a.configCommand(), a.doctorCommand(), a.healthCommand(), a.storeCommand(), a.simCommand())
 	return root
 }

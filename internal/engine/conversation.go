@@ -134,7 +134,7 @@ func (d *driver) load() (run.Input, error) {
 	if d.tools, err = d.e.newToolbox(d.agent, &d.spec.Overrides, row.Mode == Autonomous); err != nil {
 		return d.abort("bad_tools", err), nil
 	}
-	d.tools.recall, d.tools.recalled = d.remembered, map[string]string{}
+	d.tools.recall, d.tools.recalled, d.tools.untrusted = d.remembered, map[string]string{}, d.untrusted
 	d.tools.depth, d.tools.deepest = d.spec.Depth, e.cfg.MaxSubagentDepth
 	if err := d.loadConversation(ctx); err != nil {
 		return nil, err

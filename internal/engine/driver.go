@@ -84,6 +84,7 @@ type driver struct {
 	grant     *grant
 	measured  measured
 	prompt    assembled
+	recalled  string // goes ahead of the first message
 	overspent bool   // a call cost more than was reserved
 	lingers   bool   // a change has gathered whose commit is not started
 	buf       []byte // rows are written here, and copied at their length
@@ -263,6 +264,7 @@ func (d *driver) main() {
 					return
 				}
 				d.gather()
+				d.recollect()
 				d.apply(item{in: d.started()})
 				continue
 			}

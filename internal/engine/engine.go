@@ -95,6 +95,9 @@ type Agent struct {
 	// CacheTools are patterns (* and ?) of the tools whose calls, where they only read
 	// or may be repeated, get the result of an equal call of the same turn.
 	CacheTools []string
+	// Recall gives what goes ahead of the first message of a run: what is remembered
+	// and is not in the conversation yet; "" for nothing. Nil: nothing is remembered.
+	Recall func(ctx context.Context, req RecallRequest) (string, error)
 	// DropReasoning leaves the reasoning of answered turns out of requests once a
 	// message came so long after the answer. 0: never.
 	DropReasoning time.Duration

@@ -168,6 +168,7 @@ func (d *driver) callTool(eff run.CallTool) func() {
 	lost := lostTool{d: d, agent: d.agent, row: *d.row}
 	watched := d.watchTool(eff.Step, eff.CallID, eff.Name, found, d.agent.Redact)
 	parent, readOn := d.traceparent(eff.CallID), d.tools.readOn
+	user, doubt := named(d.row), d.doubtful(&eff, args)
 	earlier := d.earlier(eff)
 	return func() {
 		if !d.holds() {
@@ -205,7 +206,7 @@ func (d *driver) callTool(eff run.CallTool) func() {
 			a.seen = watched(args)
 			start := time.Now()
 			call := tool.Call{ID: eff.CallID, Name: eff.Name, Args: args, Key: eff.Key, Tenant: d.ref.Tenant,
-				RunID: d.ref.ID, SessionID: d.row.SessionID, Step: eff.Step, Traceparent: parent}
+				User: user, Untrusted: doubt, RunID: d.ref.ID, SessionID: d.row.SessionID, Step: eff.Step, Traceparent: parent}
 			d.runTool(ctx, a, t, call, timeout, lost.agent.Redact, func(res tool.Result) run.Input {
 				var blob *store.Blob
 				if !own(t) { // the guard: what is read of an artifact is not stored as another

@@ -99,7 +99,7 @@ func (d *driver) askTool(eff run.CallTool, pool string, b *batch) func() {
 	args := d.tools.args(eff.CallID, eff.Name)
 	_, _, found := d.tools.set.Lookup(eff.Name)
 	body, err := json.Marshal(poolCall{Tool: &poolTool{ID: eff.CallID, Name: eff.Name, Args: args, Interrupt: eff.Interrupt, Key: eff.Key, Session: d.row.SessionID,
-		Step: eff.Step, Traceparent: d.traceparent(eff.CallID)}})
+		Step: eff.Step, Traceparent: d.traceparent(eff.CallID), Untrusted: d.doubtful(&eff, args)}})
 	if err == nil {
 		b.tx.Effects = append(b.tx.Effects, store.EffectChange{Op: store.AskEffect, Effect: store.Effect{RunID: d.ref.ID, ID: id, Kind: poolKindTool, Version: poolVersion,
 			Pool: pool, Class: eff.Effect, Body: body, Created: d.e.now()}})

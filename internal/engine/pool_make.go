@@ -257,7 +257,7 @@ func (n *node) performTool(m *making, row *store.Run, c *poolTool) *poolToolResu
 		return nil
 	}
 	var returned atomic.Bool
-	call := tool.Call{ID: c.ID, Name: c.Name, Args: args, Key: c.Key, Tenant: m.ref.Tenant, RunID: m.ref.ID, SessionID: c.Session, Step: c.Step, Traceparent: c.Traceparent,
+	call := tool.Call{ID: c.ID, Name: c.Name, Args: args, Key: c.Key, Tenant: m.ref.Tenant, User: named(row), Untrusted: c.Untrusted, RunID: m.ref.ID, SessionID: c.Session, Step: c.Step, Traceparent: c.Traceparent,
 		Progress: func(p tool.Progress) {
 			if !returned.Load() {
 				n.tellProgress(m, func(text string) string { return a.Redact.text(c.Name, text) }, p)

@@ -90,6 +90,7 @@ type poolTool struct {
 	Session     string          `json:"session"`
 	Step        int             `json:"step"`
 	Traceparent string          `json:"traceparent,omitempty"`
+	Untrusted   bool            `json:"untrusted,omitempty"`
 }
 
 // poolResult is what a pool answers.

@@ -306,7 +306,7 @@ func (e *Engine) makeProposed(ctx context.Context, t tool.Tool, spec *tool.Spec,
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	call := tool.Call{ID: p.CallID, Name: p.Name, Args: args, Key: p.Key, Tenant: tenant, RunID: p.RunID, SessionID: row.SessionID,
+	call := tool.Call{ID: p.CallID, Name: p.Name, Args: args, Key: p.Key, Tenant: tenant, User: named(row), RunID: p.RunID, SessionID: row.SessionID,
 		Progress: func(tool.Progress) {}}
 	type outcome struct {
 		res   tool.Result

@@ -30,6 +30,8 @@ func (d *driver) record(b *batch, in run.Input, tr *run.Transition) {
 	}
 	b.tx.Trace = append(b.tx.Trace, d.trace(in, tr, now))
 	switch in := in.(type) {
+	case run.ToolDone:
+		d.learned(b, &in)
 	case run.ModelDone:
 		d.charge(b.tx, in.Message.Provider, in.Message.Model, in.Message.Usage, now)
 		if len(d.state.Settings.Pots) > 0 {

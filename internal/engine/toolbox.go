@@ -38,6 +38,8 @@ type toolbox struct {
 	recalled map[string]string
 	// cache are the agent's CacheTools.
 	cache []string
+	// untrusted is driver.untrusted, or nil.
+	untrusted func(callID string, args json.RawMessage) bool
 }
 
 func (e *Engine) newToolbox(a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
@@ -134,6 +136,10 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 		v.Decision = run.Allow
 		return v
 	}
+	doubt := spec.Untrusted == "ask" && b.untrusted != nil && b.untrusted(in.CallID, args)
+	if doubt {
+		spec.Approval, spec.ApprovalBy = "always", "it may come from outputs of tools and not from a person"
+	}
 	verdict := b.rules.Judge(&spec, args, b.auto)
 	v.Reason = verdict.Reason
 	if verdict.Ask && b.recall != nil {
@@ -150,7 +156,7 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 	case verdict.Deny:
 		v.Reason = "Not executed: " + verdict.Reason + "."
 	case verdict.Ask:
-		v.Decision, v.Grave = run.Ask, policy.Grave(&spec)
+		v.Decision, v.Grave = run.Ask, doubt || policy.Grave(&spec)
 		v.Prompt = fmt.Sprintf("May %s run? (%s)", in.Name, verdict.Reason)
 	default:
 		v.Decision = run.Allow

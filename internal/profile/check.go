@@ -178,9 +178,8 @@ func (l *loader) references(f *profileFile) {
 	}
 	if p.MemoryProvider != "" {
 		l.knownServer(d, "memory_provider", p.MemoryProvider)
-	} else if p.MemoryEnabled {
-		d.fail(d.at("memory_enabled"), "memory_provider", "is missing, but memory is enabled", "name the MCP server that keeps the memory")
 	}
+	l.learning(f)
 	for i, name := range p.Tools.Builtin {
 		key := fmt.Sprintf("tools.builtin[%d]", i)
 		if l.opts.Builtins != nil && !d.wrong(key) && !slices.Contains(l.opts.Builtins, name) {

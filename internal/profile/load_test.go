@@ -130,6 +130,7 @@ write_policy: auto
 read_policy: always
 retention_days: 9
 pii_policy: {never_store: [email], redact: ["a+"]}
+skills: {enabled: true, paths: [agents], project: false, user: false, deny: ["x-*"]}
 log_level: debug
 log_destinations: [stderr, "file:/x"]
 log_payload_policy: full
@@ -212,9 +213,9 @@ func TestInertKeysExist(t *testing.T) {
 }
 
 func TestInertDefaultsAreSilent(t *testing.T) {
-	_, problems := load(map[string]string{"agents/a.yaml": minimal + "memory_enabled: false\ntrace_enabled: false\nrouting_strategy: cost_aware\nretention_days: 3\n"}, nil)
+	_, problems := load(map[string]string{"agents/a.yaml": minimal + "memory_enabled: false\ntrace_enabled: false\nrouting_strategy: cost_aware\ndomain: d\n"}, nil)
 	want := "" +
-		"c/agents/a.yaml:7:1: notice: retention_days: accepted, has no effect yet in this version\n"
+		"c/agents/a.yaml:7:1: notice: domain: accepted, has no effect yet in this version\n"
 	if got := lines(problems); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

@@ -7,9 +7,7 @@ import "reflect"
 // stands at its default is not reported: its absence would do the same.
 func inert() map[string]bool {
 	return map[string]bool{
-		"memory_enabled": true, "memory_provider": true, "write_policy": true, "read_policy": true,
-		"retention_days": true, // long-term memory
-		"domain":         true, // domain packs
+		"domain": true, // domain packs
 	}
 }
 

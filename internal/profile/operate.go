@@ -2,23 +2,23 @@ package profile
 
 // Memory is long-term memory. It is expected to change and stands alone for that.
 type Memory struct {
-	// Whether the agent remembers across sessions.
+	// Whether the agent remembers across sessions. [memory.md](memory.md) says how.
 	MemoryEnabled bool `json:"memory_enabled" default:"false"`
-	// Name of the MCP server that keeps the memory.
+	// Name of an MCP server that keeps the memory instead of agentd: one with the tools of the reference server `memory` (`create_entities`, `add_observations`, `delete_observations`, `open_nodes`). Empty: agentd keeps it.
 	MemoryProvider string `json:"memory_provider,omitempty" example:"memory"`
-	// When something is remembered: never, when asked to, or by the agent's own judgement.
+	// When something is remembered: never, when a person asks for it, or by the agent's own judgement. What the model wrote after it read outputs of tools needs a person's word with `explicit`, and is kept apart as a quotation with `auto`.
 	WritePolicy string `json:"write_policy" default:"explicit" enum:"never,explicit,auto"`
-	// When memory is read: at every turn, when the agent asks, or when a classifier says so.
+	// When memory is read: with the first message and whenever it has changed, when the agent asks (tool `recall`), or what a classifier of words finds to have to do with the message.
 	ReadPolicy string `json:"read_policy" default:"on_demand" enum:"always,on_demand,classifier"`
-	// Days until a memory is deleted; 0: kept.
+	// Days until what was remembered is deleted; 0: kept. What people wrote into the file by hand stays.
 	RetentionDays int `json:"retention_days,omitempty" min:"0" example:"90"`
-	// What must not be remembered. Logs of the profile's runs mask it already; long-term memory comes later.
+	// What must not be remembered. Logs of the profile's runs mask it, too. Secrets are never remembered.
 	PIIPolicy PIIPolicy `json:"pii_policy,omitzero"`
 }
 
 // PIIPolicy protects personal data.
 type PIIPolicy struct {
-	// Kinds of data that are never stored. Logs know `email`, `phone` and `credit_card`.
+	// Kinds of data that are never stored. `email`, `phone` and `credit_card` are recognised; of others the model is told.
 	NeverStore []string `json:"never_store,omitempty" example:"[email, phone, credit_card]"`
 	// Regular expressions (RE2); what they match is masked before it is stored.
 	Redact []string `json:"redact,omitempty" format:"regex" example:"[\"[0-9]{16}\"]"`

@@ -111,9 +111,13 @@ c/agents/a.yaml:4:1: error: retry.base_delay: is longer than retry.max_delay (ma
 c/agents/a.yaml:6:1: warning: top_p: temperature is set too; some models refuse both (keep one)
 c/agents/a.yaml:8:1: warning: fallback_models: are never used with routing_strategy: single (remove them, or write routing_strategy: fallback)
 c/agents/a.yaml:9:20: error: log_destinations[0]: is not a destination (one of: stderr, stdout, otel, file:PATH)
-c/agents/a.yaml:10:23: error: pii_policy.redact[0]: is not a regular expression (see https://golang.org/s/re2syntax)
-c/agents/a.yaml:11:1: notice: memory_enabled: accepted, has no effect yet in this version
-c/agents/a.yaml:11:1: error: memory_provider: is missing, but memory is enabled (name the MCP server that keeps the memory)`},
+c/agents/a.yaml:10:23: error: pii_policy.redact[0]: is not a regular expression (see https://golang.org/s/re2syntax)`},
+		{"skills and memory", "agents/a.yaml", minimal + "memory_enabled: true\npii_policy: {never_store: [email, iban]}\nskills: {paths: [../x, none, \"\", agents, /nowhere], deny: [\"[\"]}\n", `
+c/agents/a.yaml:5:35: warning: pii_policy.never_store[1]: agentd can not recognise "iban"; the model is told not to remember it (it recognises email, phone, credit_card; patterns go into pii_policy.redact)
+c/agents/a.yaml:6:18: error: skills.paths[0]: leads out of the configs folder (put the skills into the folder, or write an absolute path)
+c/agents/a.yaml:6:24: error: skills.paths[1]: there is no such file or folder (write the path relative to the configs folder)
+c/agents/a.yaml:6:30: error: skills.paths[2]: is empty (name a folder or a file)
+c/agents/a.yaml:6:60: error: skills.deny[0]: is not a pattern (write a skill's name, or a pattern with * and ?)`},
 		{"syntax", "agents/a.yaml", "profile_name: a\n  b: [\n",
 			"c/agents/a.yaml:1:15: error: YAML syntax: mapping value is not allowed in this context (check indentation, quotes and brackets around here)"},
 		{"tab", "agents/a.yaml", "tools:\n\tbuiltin: []\n",
@@ -140,7 +144,7 @@ c/agentd.yaml:4:26: error: limits.max_body_bytes: is out of range (write 1024 or
 c/agentd.yaml:4:44: error: limits.max_event_lag: must be an integer, not a text (write an integer, without quotes)
 c/agentd.yaml:5:14: error: log.level: does not know the value "loud" (one of: debug, info, warn, error)
 c/agentd.yaml:6:18: error: cors.origins[0]: is not an origin (write scheme://host[:port] without a path, such as http://127.0.0.1:3000)
-c/agentd.yaml:7:1: error: port: unknown key (known here: addr, data, store, database, cluster, schedules, workspace, default_profile, task_profile, limits, artifacts, images, sessions, budgets, hosts, tls, http, cors, log, telemetry)`},
+c/agentd.yaml:7:1: error: port: unknown key (known here: addr, data, store, database, cluster, schedules, workspace, default_profile, task_profile, limits, artifacts, images, sessions, memory, skills, budgets, hosts, tls, http, cors, log, telemetry)`},
 		{"network", "agentd.yaml", "hosts: [a.example.com, 'b:7070', '::1', 192.0.2.1, 'http://c', '*.d', '']\ntls: {cert: c.pem}\nhttp: {header_timeout: 0s, max_header_bytes: 1}\ncors: {origins: ['*', 'https://*.x']}\n", `
 c/agentd.yaml:1:52: error: hosts[4]: is not a host (write a name or an address, such as agents.example.com, without scheme, path and patterns)
 c/agentd.yaml:1:64: error: hosts[5]: is not a host (write a name or an address, such as agents.example.com, without scheme, path and patterns)

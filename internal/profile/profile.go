@@ -22,6 +22,7 @@ type Profile struct {
 	Turns
 	Context
 	Memory
+	SkillAccess
 	Observability
 	Reliability
 	Composition

@@ -28,6 +28,10 @@ type Settings struct {
 	Images Images `json:"images"`
 	// Files and copies of sessions.
 	Sessions Sessions `json:"sessions"`
+	// What agents remember, and where.
+	Memory MemoryKeeping `json:"memory"`
+	// How large skills may be.
+	Skills SkillLimits `json:"skills"`
 	// What runs may use together.
 	Budgets SharedBudgets `json:"budgets,omitzero" example:"{per_session: {max_cost_usd: 5}, per_tenant_day: {max_cost_usd: 50}}"`
 	// Names besides localhost under which the server is called, each with or without a port. Empty: on loopback localhost and loopback addresses alone; beyond it any name where API keys are needed, any address where none are.

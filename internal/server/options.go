@@ -90,6 +90,9 @@ type Options struct {
 	// Schedules are what starts runs at certain times; nil has none.
 	Schedules Schedules
 
+	// Memories are what agents remember; nil has none.
+	Memories Memories
+
 	// Now and NewID are the server's clock and its source of request ids; nil
 	// means the real ones.
 	Now   func() time.Time

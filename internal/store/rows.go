@@ -325,6 +325,10 @@ type Tx struct {
 	Schedules     []ScheduleChange
 	DropSchedules []string // ids
 
+	// Memories writes documents. One whose revision is not one above that in the
+	// store (1: there is none yet) refuses the whole Tx with ErrConflict.
+	Memories []*Memory
+
 	// What follows is for stores that are a Cluster.
 	Nodes    []NodeChange
 	Claims   []Claim
@@ -343,6 +347,6 @@ func (t *Tx) Empty() bool {
 		len(t.Usage)+len(t.Blobs)+len(t.BlobUses)+len(t.DropSessions)+len(t.NewRules)+len(t.DropRules)+
 		len(t.ExpireArtifacts)+len(t.Quarantine)+len(t.NewProposals)+len(t.Proposals)+len(t.NewKeys)+len(t.Keys)+
 		len(t.Settles)+len(t.Counts)+len(t.Raises)+len(t.Reserves)+
-		len(t.NewSchedules)+len(t.Schedules)+len(t.DropSchedules)+
+		len(t.NewSchedules)+len(t.Schedules)+len(t.DropSchedules)+len(t.Memories)+
 		len(t.Nodes)+len(t.Claims)+len(t.Holds)+len(t.Mail)+len(t.MailDone)+len(t.DropMail)+len(t.Effects) == 0
 }

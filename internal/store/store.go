@@ -56,6 +56,7 @@ type Store interface {
 	DropReader
 	KeyReader
 	ScheduleReader
+	MemoryReader
 	// Close waits for commits under way and releases the store. It writes
 	// nothing special: closing is a controlled crash.
 	Close() error

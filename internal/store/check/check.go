@@ -138,6 +138,7 @@ func (k *checker) orphans() error {
 		{"claims", "run NOT IN (SELECT key FROM runs)", "claims of nodes without their run"},
 		{"artifacts", "session NOT IN (SELECT key FROM sessions)", "facts of artifacts without their session"},
 		{"quarantine", "session NOT IN (SELECT key FROM sessions)", "notes of what requests leave out, without their session"},
+		{"memories", "tenant NOT IN (SELECT key FROM tenants)", "documents of the memory without their tenant"},
 		{"blob_uses", "session NOT IN (SELECT key FROM sessions) OR blob NOT IN (SELECT key FROM blobs)", "uses of artifacts without session or artifact"},
 	} {
 		var n int64

@@ -111,6 +111,11 @@ func Check(tx *store.Tx) error {
 	if err := checkSchedules(tx); err != nil {
 		return err
 	}
+	for _, m := range tx.Memories {
+		if m.Name == "" || m.Revision < 1 {
+			return Invalid("memory %q lacks a name or a revision", m.Name)
+		}
+	}
 	return checkKeys(tx)
 }
 

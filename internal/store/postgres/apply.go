@@ -85,6 +85,7 @@ func (s *Store) statements(b *batch, c *change) {
 	}
 	s.keys(b, c)
 	s.schedules(b, c)
+	s.memories(b, c)
 	s.cluster(b, c)
 }
 

@@ -145,6 +145,9 @@ func (a *applier) apply(j *job) error {
 	if err := a.schedules(t, tx); err != nil {
 		return err
 	}
+	if err := a.memories(t, tx); err != nil {
+		return err
+	}
 	return a.cluster(t, tx)
 }
 

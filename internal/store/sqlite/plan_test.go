@@ -45,6 +45,10 @@ func TestNoScans(t *testing.T) {
 	read(s.Inputs(ctx, tenant, "r"))
 	_, _ = s.LastKeyed(ctx, tenant, "k")
 	_, _ = s.Schedule(ctx, tenant, "s")
+	_, _ = s.Memory(ctx, tenant, "m")
+	for n := range int64(2) {
+		read(nil, s.Commit(ctx, &store.Tx{Tenant: tenant, Memories: []*store.Memory{{Name: "m", Text: []byte("x"), Revision: n + 1}}}))
+	}
 	for _, f := range []store.ScheduleFilter{{}, {AllTenants: true}} {
 		_, _, err := s.Schedules(ctx, tenant, f)
 		read(nil, err)

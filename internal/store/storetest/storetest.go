@@ -79,6 +79,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"APIKeys", testAPIKeys},
 		{"Schedules", testSchedules},
 		{"LastOfKeys", testLastKeyed},
+		{"Memories", testMemories},
 		{"NodesAndLeases", clustered(testNodes)},
 		{"ClaimsAreOneNodesAlone", clustered(testClaims)},
 		{"ClaimsTakeWhatThereIsToDo", clustered(testClaimOrder)},

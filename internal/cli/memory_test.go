@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestMemoryCommands(t *testing.T) {
+	b := newBench(t)
+	t.Chdir(t.TempDir())
+	b.here("memory", "add", "--section", "preferences", "Answer", "in German").exits(exitOK)
+	b.here("memory", "add", "--scope", "project", "It is called Loom").exits(exitOK)
+	rows := lines[map[string]any](b.here("memory", "list", "--json").exits(exitOK))
+	if len(rows) != 2 || rows[0]["text"] != "Answer in German" || rows[0]["section"] != "Preferences" || rows[1]["scope"] != "project" || rows[0]["origin"] != "person" {
+		t.Fatalf("%v", rows)
+	}
+	file, err := os.ReadFile(filepath.Join(b.data, "MEMORY.md"))
+	if err != nil || !strings.Contains(string(file), "- Answer in German <!-- agentd: ") {
+		t.Errorf("%s %v", file, err)
+	}
+	id := rows[0]["memory_id"].(string)
+	b.here("memory", "show", id).exits(exitOK).says("Answer in German", "a person")
+	if rows = lines[map[string]any](b.here("memory", "edit", id, "Answer in Dutch", "--json").exits(exitOK)); rows[0]["text"] != "Answer in Dutch" || rows[0]["section"] != "Preferences" {
+		t.Errorf("%v", rows)
+	}
+	b.here("memory", "show", id).exits(exitFailed)
+	id = rows[0]["memory_id"].(string)
+	b.here("memory", "remove", id).exits(exitOK)
+	b.here("memory", "remove", id).exits(exitFailed)
+	b.here("memory", "add", "password: hunter2hunter2").exits(exitUsage)
+	b.here("memory", "add").exits(exitUsage)
+	b.here("memory", "edit", id, " ").exits(exitUsage)
+	if rows = lines[map[string]any](b.here("memory", "list", "--user", "kim", "--json").exits(exitOK)); len(rows) != 1 {
+		t.Errorf("another user sees the project's alone: %v", rows)
+	}
+}
+
+func TestSkillsCommands(t *testing.T) {
+	b := newBench(t)
+	work := t.TempDir()
+	for name, text := range map[string]string{".agents/skills/review/SKILL.md": "---\nname: review\ndescription: Review a change\nlicense: MIT\n---\nLook twice.\n",
+		".agents/skills/review/more.md": "x", ".agents/skills/bad/SKILL.md": "---\nname: bad\n---\nx"} {
+		file := filepath.Join(work, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", t.TempDir())
+	on := []string{"--configs", b.configs, "--workspace", work, "--profile", "talk"}
+	rows := lines[map[string]any](b.run(append([]string{"skills", "list", "--json"}, on...)...).exits(exitOK))
+	if len(rows) != 1 || rows[0]["name"] != "review" || rows[0]["source"] != "project" {
+		t.Errorf("%v", rows)
+	}
+	rows = lines[map[string]any](b.run(append([]string{"skills", "show", "review", "--json"}, on...)...).exits(exitOK))
+	if rows[0]["text"] != "Look twice." || rows[0]["license"] != "MIT" {
+		t.Errorf("%v", rows)
+	}
+	b.run(append([]string{"skills", "show", "revue"}, on...)...).exits(exitFailed)
+	b.run(append([]string{"skills", "check"}, on...)...).exits(exitUsage).says("bad/SKILL.md:1: error: description is missing")
+	b.run(append([]string{"skills", "list", "--workspace", filepath.Join(work, "none"), "--profile", "talk"}, on[:2]...)...).exits(exitUsage)
+}

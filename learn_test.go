@@ -1,0 +1,130 @@
+package agentd_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agentd"
+	"agentd/event"
+	"agentd/fault"
+)
+
+const helper = `profile_name: helper
+primary_model: {provider: script, model: m, script: scripts/help.yaml}
+memory_enabled: true
+read_policy: always
+skills: {enabled: true, paths: [given], user: false}
+`
+
+const helperScript = `turns:
+- when: {user: "I prefer tea"}
+  tool_calls: [{name: remember, arguments: {text: "User prefers tea", section: Preferences}}]
+- when: {user: "use the skill"}
+  tool_calls: [{name: load_skill, arguments: {name: release-notes}}]
+fallthrough: "ok"
+`
+
+// A profile with memory and skills, from the configuration to the files.
+func TestMemoryAndSkillsOfAProfile(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	data, work := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{"MEMORY.md": "# Memory\n\n## Context\n- The project is called Loom\n",
+		".agents/skills/review/SKILL.md": "---\nname: review\ndescription: Review a change\n---\nLook twice.\n"} {
+		file := filepath.Join(work, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	example := func(name string) string {
+		b, err := os.ReadFile(filepath.Join("examples/skills", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	configs := write(t, map[string]string{"agents/helper.yaml": helper, "scripts/help.yaml": helperScript,
+		"given/release-notes/SKILL.md":            example("release-notes/SKILL.md"),
+		"given/release-notes/references/style.md": example("release-notes/references/style.md"),
+		"given/data-analysis.skill.md":            example("data-analysis.skill.md")})
+	rt, err := agentd.Open(ctx, agentd.Config{Configs: configs, Data: data, Workspace: work})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	run := func(text string) (*agentd.Run, []event.Event) {
+		t.Helper()
+		r, err := rt.Start(ctx, agentd.StartRequest{Profile: "helper", Input: agentd.Text(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err = rt.Wait(ctx, r.ID); err != nil || r.Status != "completed" {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		evs, err := rt.Events(ctx, r.ID, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, evs
+	}
+	result := func(evs []event.Event) string {
+		for _, ev := range evs {
+			if d, ok := ev.Data.(*event.Tool); ok && ev.Type == event.ToolCompleted {
+				return d.Result
+			}
+		}
+		return ""
+	}
+	_, evs := run("please remember that I prefer tea")
+	if got := result(evs); got != "Remembered (global, Preferences): User prefers tea" {
+		t.Errorf("%q", got)
+	}
+	file, err := os.ReadFile(filepath.Join(data, "MEMORY.md"))
+	if err != nil || !strings.HasPrefix(string(file), "# Memory\n\n## Preferences\n\n- User prefers tea <!-- agentd: ") {
+		t.Errorf("%q, %v", file, err)
+	}
+	r, evs := run("use the skill")
+	if got := result(evs); !strings.HasPrefix(got, "# Skill: release-notes\n\n# Release notes") || !strings.Contains(got, "You do not have grep, file_read") || !strings.Contains(got, "- references/style.md") {
+		t.Errorf("%q", got)
+	}
+	entries, err := rt.Entries(ctx, r.SessionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := entries[0].Message.Content
+	if len(first) != 2 || !strings.Contains(first[0].Text, "## Preferences\n\n- User prefers tea\n\n## Context\n- The project is called Loom") {
+		t.Errorf("%+v", first)
+	}
+	all, err := rt.Memories(ctx, agentd.MemoryQuery{Profile: "helper"})
+	if err != nil || len(all) != 2 || all[0].Origin != "agent" || all[1].Origin != "" || all[1].Scope != "project" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if err := rt.Forget(ctx, all[1].ID, agentd.MemoryQuery{}); err != nil {
+		t.Error(err)
+	}
+	if file, err = os.ReadFile(filepath.Join(work, "MEMORY.md")); err != nil || string(file) != "# Memory\n\n## Context\n" {
+		t.Errorf("%q, %v", file, err)
+	}
+	if _, err := rt.Memories(ctx, agentd.MemoryQuery{Profile: "nobody"}); fault.KindOf(err) != fault.NotFound {
+		t.Error(err)
+	}
+
+	set, err := agentd.Skills(configs, "helper", work)
+	if err != nil || len(set.Problems) > 0 || !set.Enabled {
+		t.Fatalf("%+v, %v", set, err)
+	}
+	var names []string
+	for _, k := range set.Skills() {
+		names = append(names, k.Source+":"+k.Name)
+	}
+	if got := strings.Join(names, " "); got != "profile:data-analysis profile:release-notes project:review" {
+		t.Error(got)
+	}
+}
