@@ -98,8 +98,8 @@ func TestMemoryAndSkillsOfAProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := entries[0].Message.Content
-	if len(first) != 2 || !strings.Contains(first[0].Text, "## Preferences\n\n- User prefers tea\n\n## Context\n- The project is called Loom") {
+	if first := entries[0]; len(first.Message.Content) != 1 || len(first.Context) != 1 || first.Context[0].Context != "memory" ||
+		!strings.Contains(first.Context[0].Text, "## Preferences\n\n- User prefers tea\n\n## Context\n- The project is called Loom") {
 		t.Errorf("%+v", first)
 	}
 	all, err := rt.Memories(ctx, agentd.MemoryQuery{Profile: "helper"})

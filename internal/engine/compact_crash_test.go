@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,16 +24,25 @@ func TestCrashAtEveryCommitOfACompaction(t *testing.T) {
 func crashCompactions(t *testing.T, capped bool) {
 	make1 := func(t *testing.T, at int, after bool) (*harness, *crashStore, *windowed) {
 		w := &windowed{window: 6000}
-		w.answer = func(step int, req *model.Request) (*message.Message, error) {
-			if n := strings.Count(conversationText(req), "DECISION-"); n < 20 && step < 12 && !strings.Contains(conversationText(req), "DECISION-9") {
-				return say("", call(fmt.Sprint("c", len(req.Messages)), "read", `{"path":"a.go"}`))
+		// It reads on from the last decision that it knows of, so that what it does is the
+		// same after a crash.
+		w.answer = func(_ int, req *model.Request) (*message.Message, error) {
+			last := 0
+			for _, d := range decided.FindAllString(conversationText(req), -1) {
+				n, _ := strconv.Atoi(strings.TrimPrefix(d, "DECISION-"))
+				last = max(last, n)
 			}
-			return say("done")
+			if last >= 12 {
+				return say("done")
+			}
+			return say("", call(fmt.Sprint("c", last+1), "read", fmt.Sprintf(`{"path":"%d"}`, last+1)))
 		}
-		calls := 0
-		h := newHarness(t, w.generate, toolFunc{tool.Spec{Name: "read", Effect: tool.Read}, func(context.Context, tool.Call) (tool.Result, error) {
-			calls++
-			return tool.TextResult(fmt.Sprintf("DECISION-%d ", calls%10) + strings.Repeat("line ", 700)), nil
+		h := newHarness(t, w.generate, toolFunc{tool.Spec{Name: "read", Effect: tool.Read}, func(_ context.Context, c tool.Call) (tool.Result, error) {
+			var args struct{ Path string }
+			if err := json.Unmarshal(c.Args, &args); err != nil {
+				return tool.Result{}, err
+			}
+			return tool.TextResult("DECISION-" + args.Path + " " + strings.Repeat("line ", 700)), nil
 		}})
 		h.engine.Close()
 		h.windowed(w, true)
