@@ -109,6 +109,7 @@ type compaction struct {
 type compactionMade struct {
 	body    session.Compaction
 	to      int // the first message that stays
+	before  int // how many messages were shortened earlier
 	usages  []modelUsage
 	settles *store.Settlement
 	count   event.Compaction
@@ -151,14 +152,14 @@ func (d *driver) sizes() sizes {
 	return s
 }
 
-// measure fills in how large the conversation is: what the last reply was told that it
+// size fills in how large the conversation is: what the last reply was told that it
 // read, and what came since, or an estimate where no reply told.
 func (d *driver) size(s *sizes) {
 	msgs := d.conv.messages
 	s.fixed = int(model.PromptTokens(&model.Request{System: d.system(), Tools: prompt.Tools(d.tools.set.Specs()), Messages: d.agent.Examples}))
 	for i := len(msgs) - 1; i >= 0; i-- {
 		m := &msgs[i]
-		if d.conv.made != nil && m.Timestamp <= d.conv.made.At {
+		if d.conv.origins[i].kept {
 			break // it was told of what is not there any more
 		}
 		if m.Role != message.RoleAssistant || m.Usage == nil || m.Usage.Estimated || m.Usage.Prompt() == 0 ||
@@ -306,6 +307,12 @@ func (c *compaction) describe(s *sizes) {
 	if c.cut.To < len(c.msgs) {
 		body.FirstKept = d.conv.origins[c.cut.To].entry
 	}
+	for _, s := range c.earlier.Shortened { // they are read from what was stored each time
+		if slices.ContainsFunc(d.conv.origins[c.cut.To:], func(o origin) bool { return o.entry == s.Entry }) {
+			body.Shortened = append(body.Shortened, s)
+		}
+	}
+	c.made.before = len(body.Shortened)
 	if c.cut.Short > 0 {
 		for i := c.cut.To; i < len(c.msgs); i++ {
 			if m := session.Shorten(c.msgs[i], c.cut.Short); d.conv.origins[i].entry != "" && !sameContent(&m, &c.msgs[i]) {
@@ -313,7 +320,7 @@ func (c *compaction) describe(s *sizes) {
 			}
 		}
 	}
-	c.made.count = event.Compaction{Summarised: c.cut.To - c.cut.From, Kept: len(c.msgs) - c.cut.To, Shortened: len(body.Shortened)}
+	c.made.count = event.Compaction{Summarised: c.cut.To - c.cut.From, Kept: len(c.msgs) - c.cut.To, Shortened: len(body.Shortened) - c.made.before}
 }
 
 func sameContent(a, b *message.Message) bool {
@@ -330,7 +337,12 @@ func sameContent(a, b *message.Message) bool {
 
 // writeCompaction writes the entry, and goes on with what is left of the conversation.
 func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64) {
-	made := d.compacted
+	made, c := d.compacted, &d.conv
+	c.reduced = max(c.reduced, now)
+	short := made.body.Shortened[made.before:]
+	for i := range short {
+		short[i].At = c.reduced
+	}
 	body, err := json.Marshal(&made.body)
 	if err != nil {
 		d.e.log.Error("a compaction can not be stored", "run", d.ref.ID, "error", err)
@@ -338,7 +350,6 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	}
 	tx.Entries = append(tx.Entries, &store.Entry{SessionID: d.row.SessionID, ID: w.Entry, Parent: w.Parent, Kind: session.KindCompaction,
 		RunID: d.ref.ID, Created: now, Body: body})
-	c := &d.conv
 	var msgs []message.Message
 	var origins []origin
 	if m, ok := made.body.Message(now); ok {
@@ -346,10 +357,12 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	}
 	for i := made.to; i < len(c.messages); i++ {
 		m := c.messages[i]
-		if k := slices.IndexFunc(made.body.Shortened, func(s session.Shortened) bool { return s.Entry == c.origins[i].entry }); k >= 0 {
-			m = session.Shorten(m, made.body.Shortened[k].Bytes)
+		if k := slices.IndexFunc(short, func(s session.Shortened) bool { return s.Entry == c.origins[i].entry }); k >= 0 {
+			m = session.Shorten(m, short[k].Bytes)
 		}
-		msgs, origins = append(msgs, m), append(origins, c.origins[i])
+		o := c.origins[i]
+		o.kept = true
+		msgs, origins = append(msgs, m), append(origins, o)
 	}
 	c.messages, c.origins, c.tip = msgs, origins, w.Entry
 	c.made = &session.Made{Compaction: made.body, At: now}

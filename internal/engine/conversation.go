@@ -26,6 +26,9 @@ type conversation struct {
 	inputs  map[string]*message.Message
 	// made is the compaction that it begins with, or nil.
 	made *session.Made
+	// reduced is when something was last left out of a message, in Unix milliseconds:
+	// what is left out next comes after it also for who reads the times.
+	reduced int64
 	// output is the last reply with text, for the run's output.
 	outputEntry, output string
 }

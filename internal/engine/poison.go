@@ -261,7 +261,8 @@ type cured struct {
 
 // quarantine notes what was left out, with the reply that came of it.
 func (d *driver) quarantine(b *batch, c *cure) {
-	now := d.e.now()
+	now := max(d.e.now(), d.conv.reduced+1)
+	d.conv.reduced = now
 	d.measured = measured{} // that was of other messages
 	d.conv.messages = c.apply(d.conv.messages, d.conv.origins)
 	for _, o := range d.conv.origins {

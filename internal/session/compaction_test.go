@@ -32,7 +32,7 @@ func said(items []Item) string {
 func TestContextBeginsAtTheNewestCompaction(t *testing.T) {
 	user := func(id string) *store.Entry { return row(id, KindMessage, message.User(id)) }
 	path := []*store.Entry{user("a"), user("b"), row("c", KindCompaction, Compaction{Summary: "one", FirstKept: "b"}), user("d"), user("e"),
-		row("f", KindCompaction, Compaction{Summary: "two", FirstKept: "d", Shortened: []Shortened{{"e", 0}}, ReadFiles: []string{"x.go"}})}
+		row("f", KindCompaction, Compaction{Summary: "two", FirstKept: "d", Shortened: []Shortened{{Entry: "e"}}, ReadFiles: []string{"x.go"}})}
 	for _, test := range []struct {
 		change func()
 		want   string

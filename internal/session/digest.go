@@ -168,6 +168,12 @@ func Files(msgs []message.Message, reads func(tool string) bool, earlier *Compac
 	return read, modified
 }
 
+// pathKeys and pathsKeys are the members of arguments that name a file, and several.
+func pathKeys() []string {
+	return []string{"path", "file_path", "file", "filename", "source", "destination", "notebook_path"}
+}
+func pathsKeys() []string { return []string{"paths", "files", "file_paths"} }
+
 // paths are the files that arguments name, in members that are called so.
 func paths(args json.RawMessage) (out []string) {
 	if !bytes.Contains(args, []byte(`"`)) {
@@ -182,13 +188,13 @@ func paths(args json.RawMessage) (out []string) {
 			out = append(out, s)
 		}
 	}
-	for _, key := range []string{"path", "file_path", "file", "filename", "source", "destination", "notebook_path"} {
+	for _, key := range pathKeys() {
 		var s string
 		if json.Unmarshal(members[key], &s) == nil {
 			add(s)
 		}
 	}
-	for _, key := range []string{"paths", "files", "file_paths"} {
+	for _, key := range pathsKeys() {
 		var list []string
 		if json.Unmarshal(members[key], &list) == nil {
 			for _, s := range list {
