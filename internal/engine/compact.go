@@ -135,6 +135,10 @@ type sizes struct {
 	reserve, keep, summary int
 }
 
+// files is how many bytes the names of files may have beside a summary: about half as
+// many tokens as that.
+func (s *sizes) files() int { return s.summary * 3 / 2 }
+
 func (d *driver) sizes() sizes {
 	c, m := &d.agent.Compaction, d.model()
 	or := func(n, other int) int {
@@ -211,7 +215,11 @@ func (d *driver) findCut(s *sizes, reason string) session.Cut {
 		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.summary, window/8), window/16, 1)
 		keep = min(keep, room)
 	}
-	return session.FindCut(d.conv.messages, keep, room, func(i int) bool { return d.conv.origins[i].entry != "" })
+	from := 0
+	if len(d.conv.messages) > 0 && d.conv.made != nil && session.Summary(&d.conv.messages[0]) {
+		from = 1
+	}
+	return session.FindCut(d.conv.messages, from, keep, room, func(i int) bool { return d.conv.origins[i].entry != "" })
 }
 
 // compact starts a compaction, or says at once that there will be none.
@@ -302,7 +310,7 @@ func (c *compaction) describe(s *sizes) {
 		_, spec, found := d.tools.set.Lookup(name)
 		return found && spec.Effect == tool.Read
 	}
-	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], reads, &c.earlier)
+	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], reads, &c.earlier, s.files())
 	c.made.to = c.cut.To
 	if c.cut.To < len(c.msgs) {
 		body.FirstKept = d.conv.origins[c.cut.To].entry
