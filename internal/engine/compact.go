@@ -135,8 +135,12 @@ type sizes struct {
 	reserve, keep, summary int
 }
 
-// files is how many bytes the names of files may have beside a summary: about half as
-// many tokens as that.
+// beside is how many tokens come in front of what stays: the summary of what was said
+// before, that of a turn under way, and the names.
+func (s *sizes) beside() int { return s.summary * 2 }
+
+// files is how many bytes the names of files may have: about half as many tokens as a
+// summary has.
 func (s *sizes) files() int { return s.summary * 3 / 2 }
 
 func (d *driver) sizes() sizes {
@@ -200,19 +204,28 @@ func (d *driver) full() run.Input {
 // findCut looks where to cut the conversation.
 func (d *driver) findCut(s *sizes, reason string) session.Cut {
 	keep, room, window := s.keep, 0, s.window
+	if window > 0 {
+		// What stays leaves room for more than the next message, whatever the system
+		// prompt and the tools have: else every step would compact again.
+		keep = min(keep, max((window-s.reserve-s.fixed-s.beside())/2, window/16))
+	}
 	switch reason {
 	case run.CompactManual:
 		keep = min(keep, session.MessageTokens(d.conv.messages)/4)
 	case run.CompactOverflow:
 		// The provider counts more than it was taken for, or its window is not known.
+		now := s.now
+		if now == 0 {
+			now = s.fixed + session.MessageTokens(d.conv.messages)
+		}
 		if window == 0 {
-			window = max(s.now, s.fixed) / 2
+			window = max(now, s.fixed) / 2
 		} else {
-			window = min(window, s.now*3/4)
+			window = min(window, now*3/4)
 		}
 	}
 	if window > 0 && (reason == run.CompactOverflow || s.now > window) {
-		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.summary, window/8), window/16, 1)
+		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.beside(), window/4), window/16, 1)
 		keep = min(keep, room)
 	}
 	from := 0

@@ -71,22 +71,26 @@ func (c *compaction) end(in run.Compacted) run.Input {
 	return compacted{in, &c.made}
 }
 
-// summary asks for one, in two parts where the cut splits a turn.
+// summary asks for one, in two parts where the cut splits a turn. Where the turn began
+// ahead of an earlier compaction its summary goes on: one that was only added to would
+// grow for as long as the turn takes.
 func (c *compaction) summary(ctx context.Context, s *sizes) (string, error) {
 	var parts []string
-	if history := c.msgs[c.cut.From:c.cut.Turn]; len(history) > 0 || c.earlier.Summary != "" {
-		text := c.earlier.Summary
-		if len(history) > 0 {
-			var err error
-			if text, err = c.ask(ctx, s, history, c.earlier.Summary, ""); err != nil {
-				return "", err
-			}
+	history, turn := c.msgs[c.cut.From:c.cut.Turn], c.msgs[c.cut.Turn:c.cut.To]
+	const note = "\n\nWhat you see is the beginning of a turn that is still under way: its end is kept as it is, and follows your summary. " +
+		"Say what was asked, what was done for it so far and what came of that, so that the end can be understood."
+	about := ""
+	if len(history) == 0 && c.earlier.Summary != "" {
+		history, turn, about = turn, nil, note
+	}
+	if len(history) > 0 {
+		text, err := c.ask(ctx, s, history, c.earlier.Summary, about)
+		if err != nil {
+			return "", err
 		}
 		parts = append(parts, text)
 	}
-	if turn := c.msgs[c.cut.Turn:c.cut.To]; len(turn) > 0 {
-		const note = "\n\nWhat you see is the beginning of a turn that is still under way: its end is kept as it is, and follows your summary. " +
-			"Say what was asked, what was done for it so far and what came of that, so that the end can be understood."
+	if len(turn) > 0 {
 		text, err := c.ask(ctx, s, turn, "", note)
 		if err != nil {
 			return "", err
