@@ -100,6 +100,8 @@ type compaction struct {
 	system  []model.SystemPart
 	tools   []tool.Spec
 	request CompactRequest
+	retry   run.Retry
+	seen    *RunID // for who observes model calls, or nil
 
 	made   compactionMade
 	budget compactionBudget
@@ -254,7 +256,7 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 		return nothing(fmt.Sprintf("the system prompt and the tools alone have about %d tokens, and the context window of %s has %d", s.fixed, d.model().Name, s.window))
 	}
 	c := &compaction{d: d, eff: eff, step: d.state.Step, agent: d.agent, msgs: d.conv.messages[:len(d.conv.messages):len(d.conv.messages)],
-		pots: d.state.Settings.Pots, fence: d.row.Epoch, rules: d.pace(), system: d.system(), tools: d.tools.set.Specs(), cut: d.findCut(&s, eff.Reason)}
+		pots: d.state.Settings.Pots, fence: d.row.Epoch, rules: d.pace(), system: d.system(), tools: d.tools.set.Specs(), retry: d.state.Settings.Retry, seen: d.observing(), cut: d.findCut(&s, eff.Reason)}
 	if !c.cut.Any() {
 		return nothing("there is nothing to leave out: what was said last has to stay")
 	}
@@ -284,7 +286,8 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 			stop()
 			switch {
 			case errors.Is(err, errHandedOver):
-				a.leave("model")
+				c.made.settles = c.budget.pending
+				a.leave("model", func(tx *store.Tx) { c.made.charge(d, tx, d.e.now()) })
 			default:
 				a.end(in)
 			}
@@ -392,14 +395,17 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 
 // chargeCompaction notes what the compaction used, whatever came of it.
 func (d *driver) chargeCompaction(tx *store.Tx, now int64) {
-	if d.compacted == nil {
-		return
+	if d.compacted != nil {
+		d.compacted.charge(d, tx, now)
 	}
-	for _, u := range d.compacted.usages {
+}
+
+func (m *compactionMade) charge(d *driver, tx *store.Tx, now int64) {
+	for _, u := range m.usages {
 		d.charge(tx, u.provider, u.model, u.usage, now)
 	}
-	if s := d.compacted.settles; s != nil {
-		tx.Settles = append(tx.Settles, *s)
+	if m.settles != nil {
+		tx.Settles = append(tx.Settles, *m.settles)
 	}
 }
 

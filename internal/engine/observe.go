@@ -151,7 +151,11 @@ type watchedCall struct {
 
 // watchModel begins to observe a model call; nil if nobody observes.
 func (d *driver) watchModel(eff run.CallModel, m *Model) *watchedCall {
-	id := d.observing()
+	return watchedModel(d.observing(), eff, m)
+}
+
+// watchedModel is for who is not the driver's goroutine.
+func watchedModel(id *RunID, eff run.CallModel, m *Model) *watchedCall {
 	if id == nil {
 		return nil
 	}
