@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"agentd/event"
-	"agentd/fault"
 	"agentd/internal/prompt"
 	"agentd/internal/run"
 	"agentd/internal/session"
@@ -57,9 +56,6 @@ func (e *Engine) Compact(ctx context.Context, req StartRequest) (*Run, error) {
 	if req.Compact == nil {
 		req.Compact = &CompactRequest{}
 	}
-	if len(req.Compact.Instructions) > maxCompactInstructions {
-		return nil, tooLarge("instructions", len(req.Compact.Instructions), maxCompactInstructions, "nothing")
-	}
 	if req.Tenant == "" {
 		req.Tenant = store.DefaultTenant
 	}
@@ -77,9 +73,6 @@ func (e *Engine) Compact(ctx context.Context, req StartRequest) (*Run, error) {
 		if len(runs) > 0 {
 			req.Profile = runs[0].Profile
 		}
-	}
-	if req.WhenBusy != Enqueue && req.WhenBusy != Reject {
-		return nil, &fault.Error{Kind: fault.Invalid, Field: "when_busy", Err: fmt.Errorf("%q does not go with a compaction: use enqueue or reject", req.WhenBusy)}
 	}
 	return e.Start(ctx, req)
 }

@@ -8,8 +8,8 @@ import "reflect"
 func inert() map[string]bool {
 	return map[string]bool{
 		"memory_enabled": true, "memory_provider": true, "write_policy": true, "read_policy": true,
-		"retention_days":     true, // long-term memory
-		"domain":             true, // domain packs
+		"retention_days": true, // long-term memory
+		"domain":         true, // domain packs
 	}
 }
 
