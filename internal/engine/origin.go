@@ -128,7 +128,8 @@ func (e *Engine) notes(ctx context.Context, ref Ref, path []*store.Entry, gap st
 		notes[q.EntryID] = what + ": " + q.Reason
 	}
 	_, bad := session.Items(path)
-	for _, p := range bad {
+	_, _, worse := session.Context(path) // a compaction that can not be read
+	for _, p := range append(bad, worse...) {
 		notes[p.Entry] = p.What
 	}
 	if gap != "" && len(path) > 0 {

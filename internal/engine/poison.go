@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"agentd/event"
@@ -185,7 +186,15 @@ func (a *asked) cures(ctx context.Context, f *run.ModelFailed) (cures []*cure) {
 		add(session.LeaveImages, why, hasImage)
 	}
 	failed, unanswered := a.suspects(ctx)
-	for _, suspects := range []map[int]bool{failed, unanswered} {
+	// A summary stands for all that was said before: it is the last to be blamed.
+	summary := len(msgs) > 0 && session.Summary(&msgs[0]) && unanswered[0]
+	all := unanswered
+	if summary {
+		failed, unanswered = maps.Clone(failed), maps.Clone(unanswered)
+		delete(failed, 0)
+		delete(unanswered, 0)
+	}
+	for _, suspects := range []map[int]bool{failed, unanswered, all} {
 		if f.Class == run.FailOverflow {
 			add(session.LeaveText, "it did not fit the model's context window", func(i int) bool { return suspects[i] })
 		} else {
