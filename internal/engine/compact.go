@@ -34,7 +34,7 @@ type Compaction struct {
 	// 16384, and never more than a quarter of the window.
 	Reserve int
 	// Keep is about how many tokens of what was said last stay as they are; 0 means
-	// 20000, and never more than half of what is not reserved.
+	// 20000, and never more than half of what the other things leave of the window.
 	Keep int
 	// Summary is how many tokens a summary may have; 0 means 16000, and never more
 	// than an eighth of the window.
