@@ -176,6 +176,9 @@ func Shorten(m message.Message, bytes int) message.Message {
 		}
 		out = append(out, b)
 	}
+	if len(out) == 0 && len(m.Content) > 0 {
+		out = append(out, message.Text("[A thought is left out here: the whole does not fit the context window.]"))
+	}
 	m.Content = out
 	return m
 }

@@ -170,6 +170,13 @@ func TestShortenIsStableAndBounded(t *testing.T) {
 	if b := Shorten(m, 400); fmt.Sprint(a) != fmt.Sprint(b) {
 		t.Error("it is another the second time")
 	}
+	thought := message.Message{Role: message.RoleAssistant, Content: []message.Block{{Type: message.BlockThinking, Text: strings.Repeat("hm ", 500)}}}
+	if s := Shorten(thought, 400); len(s.Content) == 0 || s.Content[0].Type != message.BlockText {
+		t.Errorf("nothing is left of a thought: %+v", s)
+	}
+	if again := Shorten(a, 300); strings.Contains(string(again.Content[2].Arguments), `left_out\"`) || !strings.Contains(string(again.Content[2].Arguments), `"path":"a"`) {
+		t.Errorf("%s", again.Content[2].Arguments)
+	}
 	if len(m.Content[0].Text) != 10000 {
 		t.Error("the message was changed")
 	}
