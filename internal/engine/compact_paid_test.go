@@ -144,3 +144,41 @@ func TestACompactionThatIsHandedOver(t *testing.T) {
 		})
 	}
 }
+
+// What a crash in the middle of a compaction left reserved is used up, and is not kept
+// besides for the run's last answer.
+func TestACrashInACompactionIsPaidOnce(t *testing.T) {
+	w := &windowed{}
+	asked, crash := make(chan struct{}), true
+	h := newHarness(t, func(ctx context.Context, step int, req *model.Request) (*message.Message, error) {
+		if summarises(req) && crash {
+			asked <- struct{}{}
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		return w.generate(ctx, step, req)
+	})
+	h.windowed(w, true)
+	a := h.agents["test"]
+	a.Models[0].Info, a.Models[0].MaxTokens = dollarPrice(), 500
+	reserved := int64(1_000_000)
+	for try := range 2 {
+		a.Caps, crash = Caps{}, true
+		id, _ := h.talk(6)
+		if a.Caps = (Caps{MaxTokens: reserved}); try == 1 {
+			a.Caps.MaxTokens = reserved * 5 / 2
+		}
+		r, err := h.engine.Compact(t.Context(), StartRequest{SessionID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-asked
+		reserved = h.pot(store.PotRun, r.ID).Held.Tokens
+		h.engine.Close()
+		crash = false
+		h.start()
+		if r = h.wait(r); r.StopReason != "compacted" {
+			t.Fatalf("try %d: %s %+v", try, r.StopReason, r.Error)
+		}
+	}
+}
