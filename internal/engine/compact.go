@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"agentd/event"
+	"agentd/fault"
 	"agentd/internal/prompt"
 	"agentd/internal/run"
 	"agentd/internal/session"
@@ -70,9 +71,10 @@ func (e *Engine) Compact(ctx context.Context, req StartRequest) (*Run, error) {
 		if err != nil {
 			return nil, internal("engine.Compact", err)
 		}
-		if len(runs) > 0 {
-			req.Profile = runs[0].Profile
+		if len(runs) == 0 {
+			return nil, &fault.Error{Kind: fault.Invalid, Field: "profile", Err: errors.New("the session has no run whose profile could be taken"), Hint: "Name the profile whose models write the summary."}
 		}
+		req.Profile = runs[0].Profile
 	}
 	return e.Start(ctx, req)
 }

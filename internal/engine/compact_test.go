@@ -394,6 +394,13 @@ func TestCompactByHand(t *testing.T) {
 			t.Errorf("%+v was started", bad)
 		}
 	}
+	ses, err := h.engine.CreateSession(t.Context(), SessionRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.engine.Compact(t.Context(), StartRequest{SessionID: ses.ID}); err == nil || !strings.Contains(err.Error(), "no run") {
+		t.Errorf("a session without a run: %v", err)
+	}
 	empty := h.wait(h.run("hi"))
 	r, err = h.engine.Compact(t.Context(), StartRequest{SessionID: empty.SessionID})
 	if err != nil {
