@@ -15,7 +15,7 @@ import (
 // Whatever was compacted, shortened and left out, and how often: a driver that reads the
 // session sends what one that kept it in memory would have.
 func TestAReloadedConversationIsTheSame(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(6) {
 		for _, hooked := range []bool{false, true} {
 			t.Run(fmt.Sprintf("seed %d hooked %v", seed, hooked), func(t *testing.T) { sameAfterReload(t, seed, hooked) })
 		}
@@ -47,8 +47,8 @@ func sameAfterReload(t *testing.T, seed uint64, hooked bool) {
 		}
 		return say(strings.Repeat("answer ", r.IntN(300)))
 	}
-	h = newHarness(t, w.generate, toolFunc{tool.Spec{Name: "read", Effect: tool.Read}, func(context.Context, tool.Call) (tool.Result, error) {
-		return tool.TextResult(strings.Repeat("línea ", r.IntN(2500))), nil
+	h = newHarness(t, w.generate, toolFunc{tool.Spec{Name: "read", Effect: tool.Read}, func(_ context.Context, c tool.Call) (tool.Result, error) {
+		return tool.TextResult(strings.Repeat("línea ", len(c.Args)*7%2500)), nil // calls are made at the same time
 	}})
 	h.windowed(w, r.IntN(2) == 0)
 	h.agents["test"].Examples = []message.Message{message.User("example"), {Role: message.RoleAssistant, Content: []message.Block{message.Text("like this")}}}
