@@ -19,5 +19,10 @@ func (rt *Runtime) Compact(ctx context.Context, req StartRequest) (*Run, error) 
 		return nil, err
 	}
 	req.Tenant = rt.ref("").Tenant
+	if rt.dormant { // the runs of the session are ahead, also one that was interrupted
+		if _, err := rt.engine.RecoverSession(ctx, rt.ref(req.SessionID)); err != nil {
+			return nil, err
+		}
+	}
 	return rt.engine.Compact(ctx, req)
 }

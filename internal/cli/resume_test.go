@@ -80,6 +80,18 @@ func TestCommandsLeaveOtherRunsAlone(t *testing.T) {
 	}
 }
 
+// A compaction is behind what was left in its session, as a run is.
+func TestACompactionIsBehindWhatWasLeft(t *testing.T) {
+	b := newBench(t)
+	left := b.leave("talk")
+	if r := b.here("sessions", "compact", left.SessionID); r.code != 0 {
+		t.Errorf("exit %d: %s%s", r.code, r.out, r.err)
+	}
+	if n, status := b.resumptions(left.ID); n != 1 || status != "completed" {
+		t.Errorf("the run that was left was gone on with %d times and is %s", n, status)
+	}
+}
+
 func TestResume(t *testing.T) {
 	b := newBench(t)
 	one, two := b.leave("talk"), b.leave("talk")

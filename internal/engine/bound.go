@@ -106,8 +106,12 @@ func remembered(req *model.Request, name string, before int, origins []origin, r
 		if m.Role != message.RoleAssistant || m.Usage == nil || m.Usage.Prompt() == 0 || m.Usage.Estimated || !readAsMuch(m, reasoning) {
 			continue
 		}
-		if k := i - before; k >= len(origins) || !origins[k].own && origins[k].run == "" {
+		k := i - before
+		if k >= len(origins) || !origins[k].own && origins[k].run == "" {
 			continue
+		}
+		if origins[k].kept {
+			return 0 // it read no summary, which may be longer than what it stands for
 		}
 		if !strings.HasPrefix(m.Provider+"/"+m.Model, name) {
 			return 0

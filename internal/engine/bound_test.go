@@ -68,6 +68,10 @@ func TestInputBound(t *testing.T) {
 			t.Errorf("%s: %d", what, got)
 		}
 	}
+	// Nor does what was said ahead of a compaction, whatever the clocks of other nodes say.
+	if got := remembered(req, "p/m", 1, []origin{{own: true}, {run: "r", kept: true}, {own: true}}, 0); got != 0 {
+		t.Errorf("ahead of a compaction %d", got)
+	}
 	// A summary that came later is not in what the reply read.
 	req.Messages[1].Timestamp = 9
 	if got := remembered(req, "p/m", 1, from, 0); got != 0 {

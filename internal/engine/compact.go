@@ -35,7 +35,7 @@ type Compaction struct {
 	// 16384, and never more than a quarter of the window.
 	Reserve int
 	// Keep is about how many tokens of what was said last stay as they are; 0 means
-	// 20000, and never more than half of what is not reserved.
+	// 20000, and never more than half of what the other things leave of the window.
 	Keep int
 	// Summary is how many tokens a summary may have; 0 means 16000, and never more
 	// than an eighth of the window.
@@ -57,9 +57,6 @@ func (e *Engine) Compact(ctx context.Context, req StartRequest) (*Run, error) {
 	if req.Compact == nil {
 		req.Compact = &CompactRequest{}
 	}
-	if len(req.Compact.Instructions) > maxCompactInstructions {
-		return nil, tooLarge("instructions", len(req.Compact.Instructions), maxCompactInstructions, "nothing")
-	}
 	if req.Tenant == "" {
 		req.Tenant = store.DefaultTenant
 	}
@@ -74,12 +71,10 @@ func (e *Engine) Compact(ctx context.Context, req StartRequest) (*Run, error) {
 		if err != nil {
 			return nil, internal("engine.Compact", err)
 		}
-		if len(runs) > 0 {
-			req.Profile = runs[0].Profile
+		if len(runs) == 0 {
+			return nil, &fault.Error{Kind: fault.Invalid, Field: "profile", Err: errors.New("the session has no run whose profile could be taken"), Hint: "Name the profile whose models write the summary."}
 		}
-	}
-	if req.WhenBusy != Enqueue && req.WhenBusy != Reject {
-		return nil, &fault.Error{Kind: fault.Invalid, Field: "when_busy", Err: fmt.Errorf("%q does not go with a compaction: use enqueue or reject", req.WhenBusy)}
+		req.Profile = runs[0].Profile
 	}
 	return e.Start(ctx, req)
 }
@@ -100,6 +95,8 @@ type compaction struct {
 	system  []model.SystemPart
 	tools   []tool.Spec
 	request CompactRequest
+	retry   run.Retry
+	seen    *RunID // for who observes model calls, or nil
 
 	made   compactionMade
 	budget compactionBudget
@@ -109,6 +106,7 @@ type compaction struct {
 type compactionMade struct {
 	body    session.Compaction
 	to      int // the first message that stays
+	before  int // how many messages were shortened earlier
 	usages  []modelUsage
 	settles *store.Settlement
 	count   event.Compaction
@@ -134,6 +132,14 @@ type sizes struct {
 	reserve, keep, summary int
 }
 
+// beside is how many tokens come in front of what stays: the summary of what was said
+// before, that of a turn under way, and the names.
+func (s *sizes) beside() int { return s.summary * 2 }
+
+// files is how many bytes the names of files may have: about half as many tokens as a
+// summary has.
+func (s *sizes) files() int { return s.summary * 3 / 2 }
+
 func (d *driver) sizes() sizes {
 	c, m := &d.agent.Compaction, d.model()
 	or := func(n, other int) int {
@@ -151,7 +157,7 @@ func (d *driver) sizes() sizes {
 	return s
 }
 
-// measure fills in how large the conversation is: what the last reply was told that it
+// size fills in how large the conversation is: what the last reply was told that it
 // read, and what came since, or an estimate where no reply told.
 func (d *driver) size(s *sizes) {
 	msgs := d.conv.messages
@@ -159,7 +165,7 @@ func (d *driver) size(s *sizes) {
 	s.fixed = int(model.PromptTokens(&model.Request{System: system, Tools: prompt.Tools(d.tools.set.Specs()), Messages: d.agent.Examples}))
 	for i := len(msgs) - 1; i >= 0; i-- {
 		m := &msgs[i]
-		if d.conv.made != nil && m.Timestamp <= d.conv.made.At {
+		if d.conv.origins[i].kept {
 			break // it was told of what is not there any more
 		}
 		if m.Role != message.RoleAssistant || m.Usage == nil || m.Usage.Estimated || m.Usage.Prompt() == 0 ||
@@ -196,25 +202,38 @@ func (d *driver) full() run.Input {
 // findCut looks where to cut the conversation.
 func (d *driver) findCut(s *sizes, reason string) session.Cut {
 	keep, room, window := s.keep, 0, s.window
+	if window > 0 {
+		// What stays leaves room for more than the next message, whatever the system
+		// prompt and the tools have: else every step would compact again.
+		keep = min(keep, max((window-s.reserve-s.fixed-s.beside())/2, window/16))
+	}
 	switch reason {
 	case run.CompactManual:
 		keep = min(keep, session.MessageTokens(d.conv.messages)/4)
 	case run.CompactOverflow:
 		// The provider counts more than it was taken for, or its window is not known.
+		now := s.now
+		if now == 0 {
+			now = s.fixed + session.MessageTokens(d.conv.messages)
+		}
 		if window == 0 {
-			window = max(s.now, s.fixed) / 2
+			window = max(now, s.fixed) / 2
 		} else {
-			window = min(window, s.now*3/4)
+			window = min(window, now*3/4)
 		}
 	}
 	if window > 0 && (reason == run.CompactOverflow || s.now > window) {
-		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.summary, window/8), window/16, 1)
+		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.beside(), window/4), window/16, 1)
 		keep = min(keep, room)
 	}
+	from := 0
+	if len(d.conv.messages) > 0 && d.conv.made != nil && session.Summary(&d.conv.messages[0]) {
+		from = 1
+	}
 	stored := func(i int) bool { return d.conv.origins[i].entry != "" }
-	cut := session.FindCut(d.conv.messages, keep, room, stored)
+	cut := session.FindCut(d.conv.messages, from, keep, room, stored)
 	if reason == run.CompactManual && !cut.Any() {
-		cut = session.FindCut(d.conv.messages, 0, room, stored) // who asks for it wants all that can be
+		cut = session.FindCut(d.conv.messages, from, 0, room, stored) // who asks for it wants all that can be
 	}
 	return cut
 }
@@ -239,7 +258,7 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 	}
 	system, _ := d.system()
 	c := &compaction{d: d, eff: eff, step: d.state.Step, agent: d.agent, msgs: d.conv.messages[:len(d.conv.messages):len(d.conv.messages)],
-		pots: d.state.Settings.Pots, fence: d.row.Epoch, rules: d.pace(), system: system, tools: d.tools.set.Specs(), cut: d.findCut(&s, eff.Reason)}
+		pots: d.state.Settings.Pots, fence: d.row.Epoch, rules: d.pace(), system: system, tools: d.tools.set.Specs(), retry: d.state.Settings.Retry, seen: d.observing(), cut: d.findCut(&s, eff.Reason)}
 	if !c.cut.Any() {
 		return nothing("there is nothing to leave out: what was said last has to stay")
 	}
@@ -269,7 +288,8 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 			stop()
 			switch {
 			case errors.Is(err, errHandedOver):
-				a.leave("model")
+				c.made.settles = c.budget.pending
+				a.leave("model", func(tx *store.Tx) { c.made.charge(d, tx, d.e.now()) })
 			default:
 				a.end(in)
 			}
@@ -308,20 +328,26 @@ func (c *compaction) describe(s *sizes) {
 		_, spec, found := d.tools.set.Lookup(name)
 		return found && spec.Effect == tool.Read
 	}
-	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], reads, &c.earlier)
+	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], reads, &c.earlier, s.files())
 	body.Context = prompt.InForce(c.msgs[:c.cut.To])
 	c.made.to = c.cut.To
 	if c.cut.To < len(c.msgs) {
 		body.FirstKept = d.conv.origins[c.cut.To].entry
 	}
+	for _, s := range c.earlier.Shortened { // they are read from what was stored each time
+		if slices.ContainsFunc(d.conv.origins[c.cut.To:], func(o origin) bool { return o.entry == s.Entry }) {
+			body.Shortened = append(body.Shortened, s)
+		}
+	}
+	c.made.before = len(body.Shortened)
 	if c.cut.Short > 0 {
 		for i := c.cut.To; i < len(c.msgs); i++ {
 			if m := session.Shorten(c.msgs[i], c.cut.Short); d.conv.origins[i].entry != "" && !sameContent(&m, &c.msgs[i]) {
-				body.Shortened, body.ShortenedTo = append(body.Shortened, d.conv.origins[i].entry), c.cut.Short
+				body.Shortened = append(body.Shortened, session.Shortened{Entry: d.conv.origins[i].entry, Bytes: c.cut.Short})
 			}
 		}
 	}
-	c.made.count = event.Compaction{Summarised: c.cut.To - c.cut.From, Kept: len(c.msgs) - c.cut.To, Shortened: len(body.Shortened)}
+	c.made.count = event.Compaction{Summarised: c.cut.To - c.cut.From, Kept: len(c.msgs) - c.cut.To, Shortened: len(body.Shortened) - c.made.before}
 }
 
 func sameContent(a, b *message.Message) bool {
@@ -338,7 +364,12 @@ func sameContent(a, b *message.Message) bool {
 
 // writeCompaction writes the entry, and goes on with what is left of the conversation.
 func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64) {
-	made := d.compacted
+	made, c := d.compacted, &d.conv
+	c.reduced = max(c.reduced, now)
+	short := made.body.Shortened[made.before:]
+	for i := range short {
+		short[i].At = c.reduced
+	}
 	body, err := json.Marshal(&made.body)
 	if err != nil {
 		d.e.log.Error("a compaction can not be stored", "run", d.ref.ID, "error", err)
@@ -346,18 +377,19 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	}
 	tx.Entries = append(tx.Entries, &store.Entry{SessionID: d.row.SessionID, ID: w.Entry, Parent: w.Parent, Kind: session.KindCompaction,
 		RunID: d.ref.ID, Created: now, Body: body})
-	c := &d.conv
 	var msgs []message.Message
 	var origins []origin
 	if m, ok := made.body.Message(now); ok {
-		msgs, origins = append(msgs, m), append(origins, origin{entry: w.Entry, run: d.ref.ID, own: true})
+		msgs, origins = append(msgs, prompt.Neutral(m)), append(origins, origin{entry: w.Entry, run: d.ref.ID, own: true})
 	}
 	for i := made.to; i < len(c.messages); i++ {
 		m := c.messages[i]
-		if slices.Contains(made.body.Shortened, c.origins[i].entry) {
-			m = session.Shorten(m, made.body.ShortenedTo)
+		if k := slices.IndexFunc(short, func(s session.Shortened) bool { return s.Entry == c.origins[i].entry }); k >= 0 {
+			m = session.Shorten(m, short[k].Bytes)
 		}
-		msgs, origins = append(msgs, m), append(origins, c.origins[i])
+		o := c.origins[i]
+		o.kept = true
+		msgs, origins = append(msgs, m), append(origins, o)
 	}
 	c.messages, c.origins, c.tip, c.told = msgs, origins, w.Entry, nil
 	for i := range msgs {
@@ -369,14 +401,17 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 
 // chargeCompaction notes what the compaction used, whatever came of it.
 func (d *driver) chargeCompaction(tx *store.Tx, now int64) {
-	if d.compacted == nil {
-		return
+	if d.compacted != nil {
+		d.compacted.charge(d, tx, now)
 	}
-	for _, u := range d.compacted.usages {
+}
+
+func (m *compactionMade) charge(d *driver, tx *store.Tx, now int64) {
+	for _, u := range m.usages {
 		d.charge(tx, u.provider, u.model, u.usage, now)
 	}
-	if s := d.compacted.settles; s != nil {
-		tx.Settles = append(tx.Settles, *s)
+	if m.settles != nil {
+		tx.Settles = append(tx.Settles, *m.settles)
 	}
 }
 

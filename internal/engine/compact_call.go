@@ -71,22 +71,26 @@ func (c *compaction) end(in run.Compacted) run.Input {
 	return compacted{in, &c.made}
 }
 
-// summary asks for one, in two parts where the cut splits a turn.
+// summary asks for one, in two parts where the cut splits a turn. Where the turn began
+// ahead of an earlier compaction its summary goes on: one that was only added to would
+// grow for as long as the turn takes.
 func (c *compaction) summary(ctx context.Context, s *sizes) (string, error) {
 	var parts []string
-	if history := c.msgs[c.cut.From:c.cut.Turn]; len(history) > 0 || c.earlier.Summary != "" {
-		text := c.earlier.Summary
-		if len(history) > 0 {
-			var err error
-			if text, err = c.ask(ctx, s, history, c.earlier.Summary, ""); err != nil {
-				return "", err
-			}
+	history, turn := c.msgs[c.cut.From:c.cut.Turn], c.msgs[c.cut.Turn:c.cut.To]
+	const note = "\n\nWhat you see is the beginning of a turn that is still under way: its end is kept as it is, and follows your summary. " +
+		"Say what was asked, what was done for it so far and what came of that, so that the end can be understood."
+	about := ""
+	if len(history) == 0 && c.earlier.Summary != "" {
+		history, turn, about = turn, nil, note
+	}
+	if len(history) > 0 {
+		text, err := c.ask(ctx, s, history, c.earlier.Summary, about)
+		if err != nil {
+			return "", err
 		}
 		parts = append(parts, text)
 	}
-	if turn := c.msgs[c.cut.Turn:c.cut.To]; len(turn) > 0 {
-		const note = "\n\nWhat you see is the beginning of a turn that is still under way: its end is kept as it is, and follows your summary. " +
-			"Say what was asked, what was done for it so far and what came of that, so that the end can be understood."
+	if len(turn) > 0 {
 		text, err := c.ask(ctx, s, turn, "", note)
 		if err != nil {
 			return "", err
@@ -125,7 +129,7 @@ func (c *compaction) ask(ctx context.Context, s *sizes, msgs []message.Message, 
 
 // askModel asks one model, as often as the profile's retries say.
 func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []message.Message, instruction string) (string, error) {
-	retry := c.agent.Settings.Retry
+	retry := c.retry
 	room := c.room(m, s, instruction)
 	for attempt, shrunk := 1, 0; ; {
 		req := c.requestTo(m, s, msgs, instruction, room)
@@ -150,13 +154,23 @@ func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []me
 			}
 		}
 		attempt++
-		t := time.NewTimer(time.Duration(delay) * time.Millisecond)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return "", context.Cause(ctx)
+		if err := c.pause(ctx, time.Duration(delay)*time.Millisecond); err != nil {
+			return "", err
 		}
+	}
+}
+
+// pause waits ahead of another try. A node that hands over does not wait for it.
+func (c *compaction) pause(ctx context.Context, delay time.Duration) error {
+	ctx, stop := c.d.aheadOf(ctx)
+	defer stop()
+	t := time.NewTimer(delay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -209,7 +223,7 @@ func (c *compaction) once(ctx context.Context, m *Model, req *model.Request, att
 	}
 	pace := &pace{d: d, who: c.rules.who, rules: c.rules.rules}
 	if err := pace.wait(ctx, c.step, req); err != nil {
-		c.budget.settle(nil, true)
+		c.budget.settle(nil, run.SettleFree)
 		return "", nil, err
 	}
 	eff := run.CallModel{Step: c.step, Attempt: attempt}
@@ -218,7 +232,7 @@ func (c *compaction) once(ctx context.Context, m *Model, req *model.Request, att
 		idle, total = 0, 0
 		use.Provider = &poolProvider{d: d, m: use, eff: eff, epoch: c.fence}
 	}
-	watched := d.watchModel(eff, &use, nil)
+	watched := watchedModel(c.seen, eff, &use, nil)
 	watched.began(d.e, req)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -228,7 +242,7 @@ func (c *compaction) once(ctx context.Context, m *Model, req *model.Request, att
 	watched.ended(d.e, in)
 	switch in := in.(type) {
 	case run.ModelDone:
-		c.used(m, in.Message.Usage, false)
+		c.used(m, in.Message.Usage, run.SettleUsed)
 		text := session.Extract(in.Message.Text())
 		if text == "" {
 			return "", &run.ModelFailed{Class: run.FailFatal, Error: m.Name + " wrote no summary"}, nil
@@ -236,7 +250,17 @@ func (c *compaction) once(ctx context.Context, m *Model, req *model.Request, att
 		c.made.body.Model = m.Name
 		return head(text, s4(req.MaxTokens)), nil, nil
 	case run.ModelFailed:
-		c.used(m, in.Usage, in.Free)
+		u, how := in.Usage, run.SettleLost // what is known of a call without a reply is not what is billed
+		if in.Partial != nil && in.Partial.Usage != nil {
+			sum := message.Usage{}
+			sum.Add(u)
+			sum.Add(in.Partial.Usage)
+			u = &sum
+		}
+		if in.Free && u == nil {
+			how = run.SettleFree
+		}
+		c.used(m, u, how)
 		if in.Class == run.FailCancelled {
 			return "", nil, context.Cause(ctx)
 		}
@@ -250,12 +274,12 @@ func (c *compaction) once(ctx context.Context, m *Model, req *model.Request, att
 func s4(tokens int) int { return tokens * 6 }
 
 // used notes what a call used.
-func (c *compaction) used(m *Model, u *message.Usage, free bool) {
+func (c *compaction) used(m *Model, u *message.Usage, how string) {
 	if u != nil {
 		provider, name, _ := strings.Cut(m.Name, "/")
 		c.made.usages = append(c.made.usages, modelUsage{provider, name, u})
 	}
-	c.budget.settle(u, free && u == nil)
+	c.budget.settle(u, how)
 }
 
 // compactionBudget reserves for the calls of a compaction, one after the other, what they
@@ -298,8 +322,12 @@ func (b *compactionBudget) pay(ctx context.Context, m *Model, req *model.Request
 	for i := range pots {
 		keep.Money, keep.Tokens = max(keep.Money, pots[i].Own.Money), max(keep.Tokens, pots[i].Own.Tokens)
 	}
+	caps := potCaps(c.pots, now)
+	for i := range caps {
+		caps[i].Max.Calls = 0 // it calls none
+	}
 	b.count++
-	tx.Reserves = []store.Reservation{{RunID: c.d.ref.ID, Key: fmt.Sprintf("%s/summary/%d@%d", c.eff.Entry, b.count, c.fence), Call: call, Keep: keep, Pots: potCaps(c.pots, now), Time: now}}
+	tx.Reserves = []store.Reservation{{RunID: c.d.ref.ID, Key: fmt.Sprintf("%s/summary/%d@%d", c.eff.Entry, b.count, c.fence), Call: call, Keep: keep, Pots: caps, Time: now}}
 	var full *store.ExhaustedError
 	switch err := e.put(ctx, tx); {
 	case errors.As(err, &full):
@@ -312,20 +340,17 @@ func (b *compactionBudget) pay(ctx context.Context, m *Model, req *model.Request
 }
 
 // settle says what a call cost that was paid for.
-func (b *compactionBudget) settle(u *message.Usage, free bool) {
+func (b *compactionBudget) settle(u *message.Usage, how string) {
 	if !b.open {
 		return
 	}
 	b.open = false
 	c, now := b.c, b.c.d.e.now()
-	s := &store.Settlement{RunID: c.d.ref.ID, How: run.SettleLost, Time: now, Pots: potRefs(c.pots, now)}
-	switch {
-	case free:
-		s.How = run.SettleFree
-	case u != nil:
-		if !u.Estimated {
-			s.How = run.SettleUsed
-		}
+	s := &store.Settlement{RunID: c.d.ref.ID, How: how, Time: now, Pots: potRefs(c.pots, now)}
+	if how == run.SettleUsed && (u == nil || u.Estimated) {
+		s.How = run.SettleLost
+	}
+	if u != nil {
 		cost := u.Cost.Total
 		if cost == 0 && b.info != nil {
 			cost = model.Cost(b.info, u).Total

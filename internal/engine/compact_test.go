@@ -387,6 +387,20 @@ func TestCompactByHand(t *testing.T) {
 			t.Errorf("%+v was accepted", bad)
 		}
 	}
+	for _, bad := range []StartRequest{{Compact: &CompactRequest{}, WhenBusy: Steer}, {Compact: &CompactRequest{}, WhenBusy: Rollback},
+		{Compact: &CompactRequest{Instructions: strings.Repeat("x", 5000)}}} {
+		bad.SessionID, bad.Profile = id, "test"
+		if _, err := h.engine.Start(t.Context(), bad); err == nil {
+			t.Errorf("%+v was started", bad)
+		}
+	}
+	ses, err := h.engine.CreateSession(t.Context(), SessionRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.engine.Compact(t.Context(), StartRequest{SessionID: ses.ID}); err == nil || !strings.Contains(err.Error(), "no run") {
+		t.Errorf("a session without a run: %v", err)
+	}
 	empty := h.wait(h.run("hi"))
 	r, err = h.engine.Compact(t.Context(), StartRequest{SessionID: empty.SessionID})
 	if err != nil {

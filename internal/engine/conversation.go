@@ -29,6 +29,9 @@ type conversation struct {
 	inputs  map[string]*message.Message
 	// made is the compaction that it begins with, or nil.
 	made *session.Made
+	// reduced is when something was last left out of a message, in Unix milliseconds:
+	// what is left out next comes after it also for who reads the times.
+	reduced int64
 	// output is the last reply with text, for the run's output.
 	outputEntry, output string
 }
@@ -276,6 +279,9 @@ func (d *driver) loadConversation(ctx context.Context) error {
 		e.log.Error("the conversation goes on without an entry", "session", d.row.SessionID, "entry", p.Entry, "reason", p.What)
 	}
 	if len(items) > 0 {
+		for i := range items { // ahead of all else, as with what a run writes
+			items[i].Message = prompt.Neutral(items[i].Message)
+		}
 		if err := d.leaveOut(ctx, items); err != nil {
 			return err
 		}

@@ -91,7 +91,7 @@ func (d *driver) callModel(eff run.CallModel) func() {
 				err = pace.wait(ctx, eff.Step, req)
 			}
 			if errors.Is(err, errHandedOver) {
-				a.leave("model")
+				a.leave("model", nil)
 				return
 			}
 			if err == nil && ctx.Err() != nil {

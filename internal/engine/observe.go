@@ -157,7 +157,11 @@ type watchedCall struct {
 
 // watchModel begins to observe a model call; nil if nobody observes.
 func (d *driver) watchModel(eff run.CallModel, m *Model, ask *asked) *watchedCall {
-	id := d.observing()
+	return watchedModel(d.observing(), eff, m, ask)
+}
+
+// watchedModel is for who is not the driver's goroutine.
+func watchedModel(id *RunID, eff run.CallModel, m *Model, ask *asked) *watchedCall {
 	if id == nil {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"agentd/internal/prompt"
 	"agentd/internal/session"
 	"agentd/internal/store"
 )
@@ -20,18 +19,17 @@ type origin struct {
 	entry string // "" for one that nobody stored
 	run   string
 	own   bool // of the run itself
+	// kept: it is older than the compaction that the conversation begins with.
+	kept bool
 }
 
 // load takes in what was read.
 func (c *conversation) load(items []session.Item, own string) {
 	c.messages = session.Texts(items)
-	for i := range c.messages {
-		c.messages[i] = prompt.Neutral(c.messages[i])
-	}
 	c.tell()
 	c.origins = make([]origin, len(items))
 	for i := range items {
-		c.origins[i] = origin{entry: items[i].Entry, run: items[i].Run, own: items[i].Run == own}
+		c.origins[i] = origin{entry: items[i].Entry, run: items[i].Run, own: items[i].Run == own, kept: items[i].Kept}
 	}
 }
 
@@ -97,6 +95,10 @@ func (e *Engine) path(ctx context.Context, ref Ref, leaf string) (path []*store.
 // leaveOut applies what was found out about entries, and replaces images that no
 // provider takes: they may have been stored by an older agentd, or by another program.
 func (d *driver) leaveOut(ctx context.Context, items []session.Item) error {
+	made := d.conv.made
+	if made != nil {
+		d.conv.reduced = made.At
+	}
 	if d.fresh != nil {
 		return nil // nobody has found out anything
 	}
@@ -104,17 +106,9 @@ func (d *driver) leaveOut(ctx context.Context, items []session.Item) error {
 	if err != nil {
 		return internal("engine.load", err)
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	at := make(map[string]int, len(items))
-	for i := range items {
-		at[items[i].Entry] = i
-	}
-	for _, q := range rows { // in the order in which it was found out
-		if i, ok := at[q.EntryID]; ok {
-			items[i].Message = session.LeaveOut(items[i].Message, q.What, q.Reason)
-		}
+	session.Reduce(items, made, rows)
+	if n := len(rows); n > 0 {
+		d.conv.reduced = max(d.conv.reduced, rows[n-1].Created)
 	}
 	return nil
 }
@@ -134,7 +128,8 @@ func (e *Engine) notes(ctx context.Context, ref Ref, path []*store.Entry, gap st
 		notes[q.EntryID] = what + ": " + q.Reason
 	}
 	_, bad := session.Items(path)
-	for _, p := range bad {
+	_, _, worse := session.Context(path) // a compaction that can not be read
+	for _, p := range append(bad, worse...) {
 		notes[p.Entry] = p.What
 	}
 	if gap != "" && len(path) > 0 {

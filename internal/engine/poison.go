@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync/atomic"
 
@@ -192,7 +193,15 @@ func (a *asked) cures(ctx context.Context, f *run.ModelFailed) (cures []*cure) {
 		add(session.LeaveImages, why, hasImage)
 	}
 	failed, unanswered := a.suspects(ctx)
-	for _, suspects := range []map[int]bool{failed, unanswered} {
+	// A summary stands for all that was said before: it is the last to be blamed.
+	summary := len(msgs) > 0 && session.Summary(&msgs[0]) && unanswered[0]
+	all := unanswered
+	if summary {
+		failed, unanswered = maps.Clone(failed), maps.Clone(unanswered)
+		delete(failed, 0)
+		delete(unanswered, 0)
+	}
+	for _, suspects := range []map[int]bool{failed, unanswered, all} {
 		if f.Class == run.FailOverflow {
 			add(session.LeaveText, "it did not fit the model's context window", func(i int) bool { return suspects[i] })
 		} else {
@@ -268,7 +277,8 @@ type cured struct {
 
 // quarantine notes what was left out, with the reply that came of it.
 func (d *driver) quarantine(b *batch, c *cure) {
-	now := d.e.now()
+	now := max(d.e.now(), d.conv.reduced+1)
+	d.conv.reduced = now
 	d.measured = measured{} // that was of other messages
 	d.conv.messages = c.apply(d.conv.messages, d.conv.origins)
 	d.conv.tell() // what was left out has to be told again

@@ -281,6 +281,9 @@ func (n *node) performModel(m *making, row *store.Run, c *poolModel) *poolModelR
 			used = &a.Models[i]
 		}
 	}
+	if s := a.Compaction.Model; used == nil && s != nil && s.Name == c.Name {
+		used = s
+	}
 	if used == nil || c.Request == nil {
 		return failed(&model.Error{Class: model.ClassNotFound, Provider: c.Name, Message: fmt.Sprintf("the node %s that serves the pool has no such model in this profile, or no key for it", n.cfg.Name)}, false, nil)
 	}

@@ -14,6 +14,9 @@ import (
 // record adds a transition to the batch.
 func (d *driver) record(b *batch, in run.Input, tr *run.Transition) {
 	now := d.e.now()
+	if _, ok := in.(run.Compacted); ok {
+		d.chargeCompaction(b.tx, now) // ahead of what ends the run: then nothing is open any more
+	}
 	for _, w := range tr.Writes {
 		d.writeTo(b.tx, w, now)
 	}
@@ -38,8 +41,6 @@ func (d *driver) record(b *batch, in run.Input, tr *run.Transition) {
 			d.overspend(in.Message.Usage)
 			d.measure(in.Message.Usage)
 		}
-	case run.Compacted:
-		d.chargeCompaction(b.tx, now)
 	case run.ModelFailed:
 		provider, name, _ := strings.Cut(d.model().Name, "/")
 		d.charge(b.tx, provider, name, in.Usage, now)

@@ -389,7 +389,13 @@ func (d *driver) aside(it *item) bool {
 	case it.left:
 		delete(d.effects, it.effect)
 		b := &batch{tx: &store.Tx{Tenant: d.ref.Tenant}}
-		if d.unreserve(run.CallModel{}, b); len(b.tx.Settles) > 0 {
+		if it.extra != nil {
+			it.extra(b.tx)
+		}
+		if d.state.Phase != run.PhaseCompact {
+			d.unreserve(run.CallModel{}, b)
+		}
+		if len(b.tx.Settles)+len(b.tx.Usage) > 0 {
 			d.commit(b, *it)
 		}
 	default:
@@ -412,10 +418,11 @@ func (d *driver) aheadOf(ctx context.Context) (wait context.Context, stop func()
 	}
 }
 
-// leave ends an attempt that was not begun, for the next driver to make.
-func (a *attempt) leave(key string) {
+// leave ends an attempt that was not begun, for the next driver to make. extra notes
+// what was used ahead of it, or is nil.
+func (a *attempt) leave(key string, extra func(*store.Tx)) {
 	if a.over.CompareAndSwap(false, true) {
-		a.d.put(item{effect: key, left: true})
+		a.d.put(item{effect: key, left: true, extra: extra})
 		a.d.e.wg.Done()
 	}
 }

@@ -170,6 +170,11 @@ func (req *StartRequest) validate() error {
 		return bad("mode", "%q is not a mode: use interactive or autonomous", req.Mode)
 	case req.Compact != nil && (req.SessionID == "" || len(req.Input)+len(req.History) > 0):
 		return bad("compact", "it goes with a session that is there, and with no input")
+	case req.Compact != nil && req.WhenBusy != "" && req.WhenBusy != Enqueue && req.WhenBusy != Reject:
+		return bad("when_busy", "%q does not go with a compaction: use enqueue or reject", req.WhenBusy)
+	case req.Compact != nil && len(req.Compact.Instructions) > maxCompactInstructions:
+		return &fault.Error{Kind: fault.TooLarge, Field: "instructions", Err: fmt.Errorf("%d bytes, and the limit is %d", len(req.Compact.Instructions), maxCompactInstructions),
+			Hint: "Say in fewer words what the summary should dwell on."}
 	case len(req.Input) == 0 && len(req.History) == 0 && req.Compact == nil:
 		return bad("input", "there is nothing to do: give input")
 	case len(req.History) > 0 && req.SessionID != "" && req.From == "":

@@ -14,7 +14,7 @@ type Compaction struct {
 	Model *Model `json:"model,omitempty" example:"{provider: anthropic, model: claude-haiku-4-5}"`
 	// Tokens of the context window that stay free for the reply; never more than a quarter of the window.
 	ReserveTokens int `json:"reserve_tokens" default:"16384" min:"1"`
-	// Tokens of what was said last that stay as they are, about; never more than half of what is not reserved.
+	// Tokens of what was said last that stay as they are, about; never more than half of what the system prompt, the tools, the summary and the reserve leave of the window.
 	KeepRecentTokens int `json:"keep_recent_tokens" default:"20000" min:"1"`
 	// Tokens of a summary; never more than an eighth of the window.
 	MaxSummaryTokens int `json:"max_summary_tokens" default:"16000" min:"1"`

@@ -65,7 +65,7 @@ func (m *machine) resumed(in Resumed) error {
 		}
 		return nil
 	}
-	if s.Phase == PhaseModel || s.Phase == PhaseBudget {
+	if s.Phase == PhaseModel || s.Phase == PhaseBudget || s.Phase == PhaseCompact {
 		m.settleCall(SettleLost, nil) // if it was made, nobody knows what it cost
 	}
 	var uncertain []string

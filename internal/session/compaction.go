@@ -19,10 +19,9 @@ type Compaction struct {
 	Summary string `json:"summary,omitempty"`
 	// FirstKept is the entry of the first message that stays; empty: none does.
 	FirstKept string `json:"first_kept,omitempty"`
-	// Shortened are the entries of messages that stay and were too large, ShortenedTo is
-	// how many bytes are left of each of their texts.
-	Shortened   []string `json:"shortened,omitempty"`
-	ShortenedTo int      `json:"shortened_to,omitempty"`
+	// Shortened are messages that stay and were too large, also for an earlier
+	// compaction, in the order in which they were shortened.
+	Shortened []Shortened `json:"shortened,omitempty"`
 	// ReadFiles and ModifiedFiles are the files of all calls that the summary stands
 	// for, also through earlier summaries. A file is in one of the lists.
 	ReadFiles     []string `json:"read_files,omitempty"`
@@ -37,6 +36,14 @@ type Compaction struct {
 	// TokensBefore and TokensAfter are about how large the conversation was and is.
 	TokensBefore int `json:"tokens_before,omitempty"`
 	TokensAfter  int `json:"tokens_after,omitempty"`
+}
+
+// Shortened is how many bytes are left of each text of a message. At is when it was
+// shortened, in Unix milliseconds.
+type Shortened struct {
+	Entry string `json:"entry"`
+	Bytes int    `json:"bytes"`
+	At    int64  `json:"at,omitempty"`
 }
 
 // summaryDetails marks the message that a summary is read as.
@@ -76,8 +83,9 @@ type Made struct {
 }
 
 // Context gives what a model sees of a path: all of it, or what is left from its newest
-// compaction on, which it gives as well. One that can not be read is reported, and the
-// one before it counts, if there is one.
+// compaction on, which it gives as well. Messages are as they were stored; see [Reduce].
+// A compaction that can not be read is reported, and the one before it counts, if there
+// is one.
 func Context(path []*store.Entry) (items []Item, made *Made, problems []Problem) {
 	for i := len(path) - 1; i >= 0; i-- {
 		e := path[i]
@@ -92,16 +100,46 @@ func Context(path []*store.Entry) (items []Item, made *Made, problems []Problem)
 		if m, ok := c.Message(e.Created); ok {
 			items = append(items, Item{Entry: e.ID, Run: e.RunID, Message: m})
 		}
-		kept, bad := Items(path[first:])
+		kept, bad := Items(path[first:i])
 		for j := range kept {
-			if slices.Contains(c.Shortened, kept[j].Entry) {
-				kept[j].Message = Shorten(kept[j].Message, c.ShortenedTo)
-			}
+			kept[j].Kept = true
 		}
-		return append(items, kept...), &Made{*c, e.Created}, append(problems, bad...)
+		since, badSince := Items(path[i:])
+		items = append(append(items, kept...), since...)
+		return items, &Made{*c, e.Created}, append(append(problems, bad...), badSince...)
 	}
 	items, bad := Items(path)
 	return items, nil, append(problems, bad...)
+}
+
+// Reduce does to messages what was done to them when it was found out that they are
+// too large, or refused, in the same order: who reads a conversation again has to see it
+// as who kept it. made is the compaction that it begins with, or nil. left is ordered by
+// time.
+func Reduce(items []Item, made *Made, left []*store.Quarantine) {
+	at := make(map[string]int, len(items))
+	for i := range items {
+		at[items[i].Entry] = i
+	}
+	leave := func(q *store.Quarantine) {
+		if i, ok := at[q.EntryID]; ok {
+			items[i].Message = LeaveOut(items[i].Message, q.What, q.Reason)
+		}
+	}
+	if made != nil {
+		for _, s := range made.Shortened {
+			for len(left) > 0 && left[0].Created <= s.At {
+				leave(left[0])
+				left = left[1:]
+			}
+			if i, ok := at[s.Entry]; ok {
+				items[i].Message = Shorten(items[i].Message, s.Bytes)
+			}
+		}
+	}
+	for _, q := range left {
+		leave(q)
+	}
 }
 
 // readCompaction reads the compaction at a place of a path, and finds the first entry
@@ -145,15 +183,44 @@ func Shorten(m message.Message, bytes int) message.Message {
 		case b.Type == message.BlockText && len(b.Text) > bytes:
 			b.Text = middleOut(b.Text, bytes)
 		case b.Type == message.BlockToolCall && len(b.Arguments) > bytes:
-			note, err := json.Marshal(map[string]string{"left_out": middleOut(string(b.Arguments), bytes/2)})
-			if err == nil {
-				b.Arguments = note
-			}
+			b.Arguments = shortArguments(b.Arguments, bytes)
 		}
 		out = append(out, b)
 	}
+	if len(out) == 0 && len(m.Content) > 0 {
+		out = append(out, message.Text("[A thought is left out here: the whole does not fit the context window.]"))
+	}
 	m.Content = out
 	return m
+}
+
+// shortArguments leaves the beginning and the end of arguments, as one member, and the
+// files that they name: lists of files are made of them later.
+func shortArguments(args json.RawMessage, bytes int) json.RawMessage {
+	var members map[string]json.RawMessage
+	text := string(args)
+	out := map[string]json.RawMessage{}
+	if json.Unmarshal(args, &members) == nil {
+		var earlier string
+		if json.Unmarshal(members["left_out"], &earlier) == nil {
+			text = earlier // it was shortened before
+		}
+		left := bytes / 4
+		for _, key := range append(pathKeys(), pathsKeys()...) {
+			if raw := members[key]; len(raw) > 0 && len(raw) <= left {
+				out[key], left = raw, left-len(raw)
+			}
+		}
+	}
+	var err error
+	if out["left_out"], err = json.Marshal(middleOut(text, bytes/2)); err != nil {
+		return args
+	}
+	short, err := json.Marshal(out)
+	if err != nil {
+		return args
+	}
+	return short
 }
 
 // middleOut leaves out the middle of a text.

@@ -32,7 +32,7 @@ func said(items []Item) string {
 func TestContextBeginsAtTheNewestCompaction(t *testing.T) {
 	user := func(id string) *store.Entry { return row(id, KindMessage, message.User(id)) }
 	path := []*store.Entry{user("a"), user("b"), row("c", KindCompaction, Compaction{Summary: "one", FirstKept: "b"}), user("d"), user("e"),
-		row("f", KindCompaction, Compaction{Summary: "two", FirstKept: "d", Shortened: []string{"e"}, ReadFiles: []string{"x.go"}})}
+		row("f", KindCompaction, Compaction{Summary: "two", FirstKept: "d", Shortened: []Shortened{{Entry: "e"}}, ReadFiles: []string{"x.go"}})}
 	for _, test := range []struct {
 		change func()
 		want   string
@@ -101,10 +101,10 @@ func conversationOf(r *rand.Rand, turns int) (msgs []message.Message) {
 func TestCutsAreSound(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		msgs := conversationOf(r, 1+r.IntN(8))
+		msgs, from := conversationOf(r, 1+r.IntN(8)), 0
 		if r.IntN(3) == 0 {
 			m, _ := (&Compaction{Summary: "before"}).Message(1)
-			msgs = append([]message.Message{m}, msgs...)
+			msgs, from = append([]message.Message{m}, msgs...), 1
 		}
 		anchored := make([]bool, len(msgs))
 		for i := range anchored {
@@ -114,7 +114,7 @@ func TestCutsAreSound(t *testing.T) {
 		if r.IntN(2) == 0 {
 			room = 600 + r.IntN(3000)
 		}
-		c := FindCut(msgs, keep, room, func(i int) bool { return anchored[i] })
+		c := FindCut(msgs, from, keep, room, func(i int) bool { return anchored[i] })
 		fail := func(format string, args ...any) {
 			t.Errorf("seed %d, keep %d, room %d, %+v of %d: %s", seed, keep, room, c, len(msgs), fmt.Sprintf(format, args...))
 		}
@@ -174,6 +174,13 @@ func TestShortenIsStableAndBounded(t *testing.T) {
 	if b := Shorten(m, 400); fmt.Sprint(a) != fmt.Sprint(b) {
 		t.Error("it is another the second time")
 	}
+	thought := message.Message{Role: message.RoleAssistant, Content: []message.Block{{Type: message.BlockThinking, Text: strings.Repeat("hm ", 500)}}}
+	if s := Shorten(thought, 400); len(s.Content) == 0 || s.Content[0].Type != message.BlockText {
+		t.Errorf("nothing is left of a thought: %+v", s)
+	}
+	if again := Shorten(a, 300); strings.Contains(string(again.Content[2].Arguments), `left_out\"`) || !strings.Contains(string(again.Content[2].Arguments), `"path":"a"`) {
+		t.Errorf("%s", again.Content[2].Arguments)
+	}
 	if len(m.Content[0].Text) != 10000 {
 		t.Error("the message was changed")
 	}
@@ -216,8 +223,11 @@ func TestTranscriptFits(t *testing.T) {
 func TestExtract(t *testing.T) {
 	for text, want := range map[string]string{
 		"<analysis>x <summary>no</summary></analysis><summary>\nyes\n</summary> bye": "yes",
-		"<analysis>x</analysis>\nyes":  "yes",
-		"yes":                          "yes",
+		"<analysis>x</analysis>\nyes": "yes",
+		"yes":                         "yes",
+		"<analysis>x</analysis>\n<summary>\nThe page says <summary>evil</summary> and <summary>, and that is all.\n</summary>": "The page says <summary>evil</summary> and <summary>, and that is all.",
+		"<analysis>a <summary> and </analysis> in it</analysis>\n<summary>yes</summary>":                                       "yes",
+		"<analysis>cut off":            "cut off",
 		"<summary>cut off in the midd": "cut off in the midd",
 		"":                             "",
 	} {
@@ -233,7 +243,7 @@ func TestFiles(t *testing.T) {
 	}
 	msgs := []message.Message{call("1", "read", `{"path":"a"}`), call("2", "read", `{"paths":["b","c\nd"]}`), call("3", "write", `{"file_path":"a"}`),
 		call("4", "write", `{"path":"lost"}`), message.ToolResult("4", "write", true, message.Text("no")), call("5", "read", `[]`), call("6", "read", `{"path":7}`)}
-	read, modified := Files(msgs, func(name string) bool { return name == "read" }, &Compaction{ReadFiles: []string{"old", "b"}, ModifiedFiles: []string{"z"}})
+	read, modified := Files(msgs, func(name string) bool { return name == "read" }, &Compaction{ReadFiles: []string{"old", "b"}, ModifiedFiles: []string{"z"}}, 1000)
 	if !slices.Equal(read, []string{"b", "old"}) || !slices.Equal(modified, []string{"a", "z"}) {
 		t.Errorf("%v %v", read, modified)
 	}
@@ -265,4 +275,48 @@ func FuzzContext(f *testing.F) {
 			t.Errorf("%s of %s", got, body)
 		}
 	})
+}
+
+// Files are named as long as there is room for them: they must not fill the window.
+func TestFilesAreBounded(t *testing.T) {
+	var msgs []message.Message
+	for i := range 3000 {
+		name := "read"
+		if i%3 == 0 {
+			name = "write"
+		}
+		msgs = append(msgs, message.Message{Role: message.RoleAssistant, Content: []message.Block{message.Call(fmt.Sprint(i), name, json.RawMessage(fmt.Sprintf(`{"path":"dir/%04d.go"}`, i)))}})
+	}
+	msgs = append(msgs, message.Message{Role: message.RoleAssistant, Content: []message.Block{message.Call("x", "write", json.RawMessage(`{"path":"a.go"}`))}})
+	reads := func(name string) bool { return name == "read" }
+	read, modified := Files(msgs, reads, nil, 4000)
+	if n := len(strings.Join(read, "\n")) + len(strings.Join(modified, "\n")); n > 4000 || n < 3500 {
+		t.Errorf("%d bytes", n)
+	}
+	if !slices.Contains(modified, "a.go") || !slices.Contains(modified, "dir/2997.go") || slices.Contains(modified, "dir/0000.go") || !slices.IsSorted(modified) {
+		t.Errorf("the newest ones are not kept: %d, %v", len(modified), modified)
+	}
+	read, modified = Files(msgs[:90], reads, &Compaction{ReadFiles: []string{"dir/0000.go", "old"}}, 4000)
+	if len(read) != 61 || len(modified) != 30 {
+		t.Errorf("%d and %d", len(read), len(modified))
+	}
+}
+
+// What only looks like a summary is a message like others.
+func TestACutKeepsWhatOnlyLooksLikeASummary(t *testing.T) {
+	m := message.User("not a summary")
+	m.Details = json.RawMessage(`{"summary":true}`)
+	msgs := append([]message.Message{m}, conversationOf(rand.New(rand.NewPCG(1, 1)), 6)...)
+	if c := FindCut(msgs, 0, 10, 0, func(int) bool { return true }); c.From != 0 || c.To == 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// What a compaction says of entries goes with them into another session.
+func TestACompactionIsRenamed(t *testing.T) {
+	ids := map[string]string{"b": "B", "e": "E"}
+	body := rename(KindCompaction, json.RawMessage(`{"summary":"b","first_kept":"b","shortened":[{"entry":"e","bytes":300,"at":5},{"entry":"x","bytes":300}]}`), ids)
+	if got := string(body); got != `{"first_kept":"B","shortened":[{"entry":"E","bytes":300,"at":5},{"entry":"x","bytes":300}],"summary":"b"}` {
+		t.Error(got)
+	}
 }

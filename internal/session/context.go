@@ -28,6 +28,8 @@ type Item struct {
 	// Entry is the id of its entry, "" for a message that nobody stored. Run is
 	// the run that wrote it, "" if none did.
 	Entry, Run string
+	// Kept is whether it is older than the compaction that the conversation begins with.
+	Kept bool
 	message.Message
 }
 

@@ -26,16 +26,14 @@ func MessageTokens(msgs []message.Message) int {
 	return int(model.PromptTokens(&model.Request{Messages: msgs}))
 }
 
-// FindCut looks where to cut. About keep tokens stay, and no more than room, where room
+// FindCut looks where to cut the messages behind the first from ones, which are an
+// earlier summary. About keep tokens stay, and no more than room, where room
 // is above 0: what can not be left out is shortened instead. ok says of a message that
 // the conversation can begin with it; results of calls never can, whatever it says. The
 // last message of a person, and the results that the model has not seen, with their
 // calls, always stay.
-func FindCut(msgs []message.Message, keep, room int, ok func(i int) bool) Cut {
-	c := Cut{}
-	if len(msgs) > 0 && Summary(&msgs[0]) {
-		c.From = 1
-	}
+func FindCut(msgs []message.Message, from, keep, room int, ok func(i int) bool) Cut {
+	c := Cut{From: min(from, len(msgs))}
 	valid := func(i int) bool { return i < len(msgs) && msgs[i].Role != message.RoleToolResult && ok(i) }
 	last := max(unseen(msgs), c.From)
 	for last > c.From && last < len(msgs) && !valid(last) {

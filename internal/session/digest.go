@@ -114,29 +114,48 @@ func images(m *message.Message) string {
 	return fmt.Sprintf(" [%d images]", n)
 }
 
-// Extract takes the summary out of a reply: what is between the last pair of its tags,
-// else all of it without the analysis ahead of it.
+// Extract takes the summary out of a reply: what is between its tags, else all of it
+// without the analysis ahead of it. The summary and the analysis may themselves speak of
+// tags.
 func Extract(text string) string {
-	if i := strings.LastIndex(text, "<summary>"); i >= 0 {
-		text = text[i+len("<summary>"):]
-		if j := strings.Index(text, "</summary>"); j >= 0 {
-			text = text[:j]
+	const open, shut, thought = "<summary>", "</summary>", "</analysis>"
+	begin := -1
+	for at := 0; begin < 0; {
+		i := strings.Index(text[at:], thought)
+		if i < 0 {
+			break
 		}
-		return strings.TrimSpace(text)
+		at += i + len(thought)
+		if rest := strings.TrimLeft(text[at:], " \t\r\n"); strings.HasPrefix(rest, open) {
+			begin = len(text) - len(rest)
+		}
 	}
-	if i := strings.Index(text, "</analysis>"); i >= 0 {
-		text = text[i+len("</analysis>"):]
+	if begin < 0 {
+		from := 0
+		if i := strings.LastIndex(text, thought); i >= 0 {
+			from = i + len(thought)
+		} else if strings.HasPrefix(strings.TrimSpace(text), "<analysis>") && !strings.Contains(text, open) {
+			return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "<analysis>")) // it was cut off
+		}
+		i := strings.Index(text[from:], open)
+		if i < 0 {
+			return strings.TrimSpace(text[from:])
+		}
+		begin = from + i
+	}
+	text = text[begin+len(open):]
+	if i := strings.LastIndex(text, shut); i >= 0 {
+		text = text[:i]
 	}
 	return strings.TrimSpace(text)
 }
 
-// maxFiles bounds a list of files; the newest are kept.
-const maxFiles = 2000
-
-// Files gives the files that calls named, by what the tools do: use says of a tool
+// Files gives the files that calls named, by what the tools do: reads says of a tool
 // whether it only reads. A file that was changed is not among those that were read.
-// Calls that failed do not count. earlier is an earlier compaction, or nil.
-func Files(msgs []message.Message, reads func(tool string) bool, earlier *Compaction) (read, modified []string) {
+// Calls that failed do not count. earlier is an earlier compaction, or nil. If all names
+// have more than limit bytes the oldest leave, those that were only read ahead of the
+// others.
+func Files(msgs []message.Message, reads func(tool string) bool, earlier *Compaction, limit int) (read, modified []string) {
 	failed := map[string]bool{}
 	for i := range msgs {
 		if m := &msgs[i]; m.Role == message.RoleToolResult && m.IsError {
@@ -158,15 +177,31 @@ func Files(msgs []message.Message, reads func(tool string) bool, earlier *Compac
 			}
 		}
 	}
-	tidy := func(files []string) []string {
-		slices.Sort(files)
-		files = slices.Compact(files)
-		return files[max(0, len(files)-maxFiles):]
+	seen := map[string]bool{}
+	newest := func(files []string) (out []string) {
+		for _, f := range slices.Backward(files) {
+			if seen[f] {
+				continue
+			}
+			if seen[f] = true; len(f) < limit {
+				limit -= len(f) + 1
+				out = append(out, f)
+			} else {
+				limit = 0
+			}
+		}
+		slices.Sort(out)
+		return out
 	}
-	modified = tidy(modified)
-	read = slices.DeleteFunc(tidy(read), func(f string) bool { _, found := slices.BinarySearch(modified, f); return found })
-	return read, modified
+	modified = newest(modified)
+	return newest(read), modified
 }
+
+// pathKeys and pathsKeys are the members of arguments that name a file, and several.
+func pathKeys() []string {
+	return []string{"path", "file_path", "file", "filename", "source", "destination", "notebook_path"}
+}
+func pathsKeys() []string { return []string{"paths", "files", "file_paths"} }
 
 // paths are the files that arguments name, in members that are called so.
 func paths(args json.RawMessage) (out []string) {
@@ -182,13 +217,13 @@ func paths(args json.RawMessage) (out []string) {
 			out = append(out, s)
 		}
 	}
-	for _, key := range []string{"path", "file_path", "file", "filename", "source", "destination", "notebook_path"} {
+	for _, key := range pathKeys() {
 		var s string
 		if json.Unmarshal(members[key], &s) == nil {
 			add(s)
 		}
 	}
-	for _, key := range []string{"paths", "files", "file_paths"} {
+	for _, key := range pathsKeys() {
 		var list []string
 		if json.Unmarshal(members[key], &list) == nil {
 			for _, s := range list {

@@ -45,6 +45,19 @@ func rename(kind string, body json.RawMessage, ids map[string]string) json.RawMe
 		return body
 	}
 	changed := false
+	if raw := with["shortened"]; kind == KindCompaction && len(raw) > 0 {
+		var short []Shortened
+		if json.Unmarshal(raw, &short) == nil {
+			for i := range short {
+				if id, ok := ids[short[i].Entry]; ok {
+					short[i].Entry, changed = id, true
+				}
+			}
+			if b, err := json.Marshal(short); err == nil && changed {
+				with["shortened"] = b
+			}
+		}
+	}
 	for k, raw := range with {
 		if k == "label" || k == "summary" || len(raw) == 0 {
 			continue
