@@ -302,7 +302,7 @@ func TestAnOutageAtEveryQuestion(t *testing.T) {
 	for _, pooled := range []bool{false, true} {
 		want, asked, question := "", 0, ""
 		synctest.Test(t, func(t *testing.T) { want, asked, _ = outage{pooled: pooled}.happens(t, "") })
-		if asked < 30 {
+		if asked < 10 { // commits that meet are one question, so there is no exact number
 			t.Fatalf("%d questions", asked)
 		}
 		for at, part := 1, 0; at <= asked; at++ {
