@@ -30,7 +30,7 @@ func (p *Provider) encodeResponses(req *model.Request, info *model.Info) ([]byte
 	}
 	var tools []byte
 	if len(req.Tools) > 0 {
-		tools = s.tools.Encode(req.Tools, appendItemTools)
+		tools = s.itemTools.Encode(req.Tools, appendItemTools)
 	}
 
 	size := 1024 + len(history) + len(tools) + len(req.Schema)
