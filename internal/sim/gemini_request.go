@@ -48,7 +48,7 @@ func geminiSign(model, what string) string { return script.Sign(model + "\x00" +
 // parse implements protocol. The model and whether the reply is streamed are in the path.
 func (gemini) parse(r *http.Request, body string, _ bool) (*request, *apiError) {
 	id, method, _ := strings.Cut(r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:], ":")
-	p := gemParser{req: &request{}, number: geminiNumber(id)}
+	p := gemParser{req: &request{google: true}, number: geminiNumber(id)}
 	p.req.Model = id
 	p.req.stream = method == "streamGenerateContent" && r.URL.Query().Get("alt") == "sse"
 	p.req.list = method == "streamGenerateContent" && !p.req.stream

@@ -61,6 +61,7 @@ func (ollama) parse(_ *http.Request, body string, _ bool) (*request, *apiError) 
 	}
 	p.req.NoTools = p.tools == 0
 	p.req.prefix.begin(p.req.Model)
+	p.req.prefix.none = true // it says nothing of what it keeps
 	p.req.prefix.stream(p.toolsRaw)
 	if fail := p.conversation(); fail != nil {
 		return nil, fail
