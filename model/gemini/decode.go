@@ -16,10 +16,12 @@ type decoder struct {
 	finish string // finishReason, once it came
 	said   string // finishMessage
 	open   int    // index of the block that grows, or -1
+
+	names map[string]string // of tools that are called otherwise here
 }
 
-func newDecoder(emit func(model.StreamEvent)) *decoder {
-	return &decoder{reply: llmwire.NewReply(emit), open: -1}
+func newDecoder(emit func(model.StreamEvent), tools []model.ToolSpec) *decoder {
+	return &decoder{reply: llmwire.NewReply(emit), open: -1, names: ownNames(tools)}
 }
 
 // chunk reads the data of one event.
@@ -159,8 +161,11 @@ func (d *decoder) close() {
 // functionCall adds a call, which always comes whole.
 func (d *decoder) functionCall(raw []byte, signature string) {
 	d.close()
-	at := d.reply.Open(message.Block{Type: message.BlockToolCall, Signature: signature,
-		ID: llmwire.String(llmwire.Get(raw, "id")), Name: llmwire.String(llmwire.Get(raw, "name"))})
+	name := llmwire.String(llmwire.Get(raw, "name"))
+	if own, ok := d.names[name]; ok {
+		name = own
+	}
+	at := d.reply.Open(message.Block{Type: message.BlockToolCall, Signature: signature, ID: llmwire.String(llmwire.Get(raw, "id")), Name: name})
 	if args := llmwire.Get(raw, "args"); len(args) > 0 && args[0] == '{' {
 		d.reply.Delta(at, llmwire.AppendString(nil, string(args)))
 	}

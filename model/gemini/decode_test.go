@@ -75,3 +75,21 @@ func TestUsageOfFailures(t *testing.T) {
 		t.Errorf("usage out of nothing: %+v", e.Usage)
 	}
 }
+
+// A tool whose name Gemini does not take has another one there, and only there.
+func TestNamesComeBack(t *testing.T) {
+	stream := `data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"_3d","args":{}}},{"functionCall":{"name":"_f","args":{}}}]},"finishReason":"STOP"}],"responseId":"r"}` + "\n\n"
+	p, err := New(Config{Options: &Options{Client: &http.Client{Transport: canned(stream)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := ""
+	m, err := p.Generate(t.Context(), &model.Request{Model: "m", Messages: []message.Message{message.User("hi")}, Tools: []model.ToolSpec{{Name: "3d"}, {Name: "_f"}}}, func(e model.StreamEvent) {
+		if e.Type == model.StreamToolStart {
+			started += e.ToolCall.Name + " "
+		}
+	})
+	if err != nil || len(m.Content) != 2 || m.Content[0].Name != "3d" || m.Content[1].Name != "_f" || started != "3d _f " {
+		t.Errorf("%+v, %v; started %s", m, err, started)
+	}
+}

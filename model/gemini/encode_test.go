@@ -87,6 +87,16 @@ func TestBody(t *testing.T) {
 		{"adaptive level", model.Request{Model: "gemini-4-argon", Messages: hi, Thinking: model.ThinkingAdaptive}, thinking(`"includeThoughts":true`)},
 		{"unknown model", model.Request{Model: "gemini-9-x", Messages: hi, Thinking: model.ThinkingMedium}, thinking(`"thinkingLevel":"MEDIUM","includeThoughts":true`)},
 		{"unknown model, off", model.Request{Model: "gemini-9-x", Messages: hi, Thinking: model.ThinkingOff}, thinking(`"thinkingLevel":"LOW"`)},
+		{"unknown model, as little as can be", model.Request{Model: "gemini-flash-latest", Messages: hi, Thinking: model.ThinkingMinimal}, thinking(`"thinkingLevel":"LOW","includeThoughts":true`)},
+		{"unknown model, as much as can be", model.Request{Model: "gemini-9-x", Messages: hi, Thinking: model.ThinkingXHigh}, thinking(`"thinkingLevel":"HIGH","includeThoughts":true`)},
+		{"a budget that all can have", model.Request{Model: "gemini-2.5-flash-lite", Messages: hi, Thinking: model.ThinkingHigh, MaxTokens: 1600},
+			config(`"maxOutputTokens":1600,"thinkingConfig":{"thinkingBudget":576,"includeThoughts":true}`)},
+		{"no room for thoughts", model.Request{Model: "gemini-2.5-flash-lite", Messages: hi, Thinking: model.ThinkingHigh, MaxTokens: 1200},
+			config(`"maxOutputTokens":1200,"thinkingConfig":{"thinkingBudget":0}`)},
+		{"no room for thoughts of one that always thinks", model.Request{Model: "gemini-2.5-pro", Messages: hi, Thinking: model.ThinkingHigh, MaxTokens: 100},
+			config(`"maxOutputTokens":100,"thinkingConfig":{"thinkingBudget":128,"includeThoughts":true}`)},
+		{"names begin with a letter", model.Request{Model: "m", Messages: hi, Tools: []model.ToolSpec{{Name: "-g"}, {Name: "3d"}}, ToolChoice: "3d"},
+			`{"tools":[{"functionDeclarations":[{"name":"_-g"},{"name":"_3d"}]}],"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["_3d"]}},` + user + `,"generationConfig":{}}`},
 		{"unknown old model", model.Request{Model: "gemini-2.9", Messages: hi, Thinking: model.ThinkingLow}, thinking(`"thinkingBudget":2048,"includeThoughts":true`)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,6 +165,11 @@ func TestMessages(t *testing.T) {
 			gone + `{"role":"model","parts":[{"text":"a"},{"functionCall":{"id":"c1","name":"f","args":{"a":1}},"thoughtSignature":"skip_thought_signature_validator"}]}`},
 		{"older models know neither ids nor signatures of calls", old, []message.Message{foreign(call("toolu_1", "")), message.ToolResult("toolu_1", "f", false, message.Text("r"))},
 			gone + `{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":1}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"r"}}}]}`},
+		{"results come in the order of their calls", old, []message.Message{foreign(call("c1", ""), call("c2", "")), message.ToolResult("c2", "f", false, message.Text("b")), message.ToolResult("c1", "f", false, message.Text("a"))},
+			gone + `{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":1}}},{"functionCall":{"name":"f","args":{"a":1}}}]},` +
+				`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"a"}}},{"functionResponse":{"name":"f","response":{"output":"b"}}}]}`},
+		{"names of the history begin with a letter", old, []message.Message{foreign(message.Call("c1", "3d", json.RawMessage(`{}`))), message.ToolResult("c1", "3d", false, message.Text("a"))},
+			gone + `{"role":"model","parts":[{"functionCall":{"name":"_3d","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"_3d","response":{"output":"a"}}}]}`},
 		{"results of a batch are one message", modern, []message.Message{message.User("x"), message.ToolResult("c1", "f", false, message.Text("a")), message.ToolResult("c2", "g", true, message.Text("b"))},
 			`{"role":"user","parts":[{"text":"x"}]},{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"f","response":{"output":"a"}}},{"functionResponse":{"id":"c2","name":"g","response":{"error":"b"}}}]}`},
 		{"images are parts of their result", modern, []message.Message{message.ToolResult("c1", "f", false, message.Text("a"), image), message.ToolResult("c2", "f", false, image)},
