@@ -12,6 +12,9 @@ import (
 type decoder struct {
 	reply *llmwire.Reply
 	usage *message.Usage
+	// What was counted so far: later chunks count everything again, and may leave out
+	// what earlier ones had.
+	prompt, tools, cached, answer, thoughts int64
 
 	finish string // finishReason, once it came
 	said   string // finishMessage
@@ -177,8 +180,6 @@ func (d *decoder) functionCall(raw []byte, signature string) {
 }
 
 func (d *decoder) count(raw []byte) {
-	u := &message.Usage{}
-	var prompt, cached, answer int64
 	for c := llmwire.Object(raw); ; {
 		key, value, ok := c.Member()
 		if !ok {
@@ -186,24 +187,37 @@ func (d *decoder) count(raw []byte) {
 		}
 		switch string(key) {
 		case "promptTokenCount":
-			prompt += llmwire.Int(value)
+			d.prompt = llmwire.Int(value)
 		case "toolUsePromptTokenCount": // what tools of the provider's own brought
-			prompt += llmwire.Int(value)
+			d.tools = llmwire.Int(value)
 		case "cachedContentTokenCount":
-			cached = llmwire.Int(value)
+			d.cached = llmwire.Int(value)
 		case "candidatesTokenCount":
-			answer = llmwire.Int(value)
+			d.answer = llmwire.Int(value)
 		case "thoughtsTokenCount":
-			u.Reasoning = llmwire.Int(value)
+			d.thoughts = llmwire.Int(value)
 		}
 	}
-	// promptTokenCount counts everything that was read, candidatesTokenCount
-	// leaves out the thoughts.
-	u.CacheRead = min(cached, prompt)
+	// promptTokenCount counts everything that was read but what tools brought,
+	// candidatesTokenCount leaves out the thoughts.
+	prompt := d.prompt + d.tools
+	u := &message.Usage{CacheRead: min(d.cached, prompt), Output: d.answer + d.thoughts, Reasoning: d.thoughts}
 	u.Input = prompt - u.CacheRead
-	u.Output = answer + u.Reasoning
 	u.TotalTokens = prompt + u.Output
 	d.usage = u
+}
+
+// half completes the usage of a reply that was cut: what came is paid for, though it may
+// be counted at the end only.
+func (d *decoder) half() {
+	u := d.usage
+	if u == nil || d.finish != "" {
+		return
+	}
+	if n := model.ReplyTokens(&d.reply.Message); n > u.Output {
+		u.TotalTokens += n - u.Output
+		u.Output, u.Estimated = n, true
+	}
 }
 
 // end closes the reply after a finishReason, and says if it was no answer.

@@ -150,6 +150,7 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 	failed = d.run(call, res, scratchOf(req))
 	if failed != nil {
 		d.usage = llmwire.Estimated(d.usage, req, d.reply)
+		d.half()
 	}
 	if u := d.usage; u != nil {
 		u.Cost = model.Cost(&info, u)

@@ -46,3 +46,24 @@ func TestEndlessError(t *testing.T) {
 		}
 	}
 }
+
+// z.ai ends a stream so when the window is full: with nothing said, it is an overflow.
+func TestWindowExceededAsAnEnd(t *testing.T) {
+	for text, want := range map[string]model.Class{"": model.ClassOverflow, "Half an ans": ""} {
+		stream := `data: {"id":"c","choices":[{"index":0,"delta":{"content":"` + text + `"}}]}` + "\n\n" +
+			`data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"model_context_window_exceeded"}]}` + "\n\ndata: [DONE]\n\n"
+		p, err := New(Config{Protocol: Chat, Options: &Options{Client: &http.Client{Transport: canned(stream)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := p.Generate(t.Context(), &model.Request{Model: "m", Messages: []message.Message{message.User("hi")}}, nil)
+		switch {
+		case want == "":
+			if err != nil || m.StopReason != message.StopLength {
+				t.Errorf("%q: %+v, %v", text, m, err)
+			}
+		case err == nil || model.AsError(t.Context(), "", "", err).Class != want:
+			t.Errorf("%q: %+v, %v", text, m, err)
+		}
+	}
+}
