@@ -119,6 +119,7 @@ func TestOllamaRefuses(t *testing.T) {
 		{"stop is a string", with(`"options":{"stop":"x"}`), `option "stop" must be of type array`},
 		{"tools is an object", with(`"tools":{}`), "ChatRequest.tools"},
 		{"parameters is a string", with(`"tools":[{"type":"function","function":{"name":"a","parameters":"x"}}]`), "tools.function.parameters"},
+		{"a property that may be anything", with(`"tools":[{"type":"function","function":{"name":"a","parameters":{"type":"object","properties":{"x":{"properties":{"y":true}}}}}}]`), "cannot unmarshal bool"},
 		{"a schema of several types", with(`"tools":[{"type":"function","function":{"name":"a","parameters":{"type":["object"]}}}]`), "tools.function.parameters.type"},
 		{"arguments as a string", msg(`{"role":"assistant","tool_calls":[{"function":{"name":"a","arguments":"{}"}}]}`), "tool_calls.function.arguments"},
 		{"image that is no base64", msg(`{"role":"user","images":["?"]}`), "illegal base64 data"},

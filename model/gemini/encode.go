@@ -141,7 +141,7 @@ func appendTools(b []byte, specs []model.ToolSpec) []byte {
 			b = llmwire.AppendString(llmwire.AppendKey(b, "description"), t.Description)
 		}
 		if len(t.Schema) > 0 { // a function without parameters has no schema
-			b = llmwire.AppendObject(llmwire.AppendKey(b, "parametersJsonSchema"), t.Schema)
+			b = llmwire.AppendSchema(llmwire.AppendKey(b, "parametersJsonSchema"), t.Schema)
 		}
 		b = append(b, '}')
 	}

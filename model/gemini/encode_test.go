@@ -58,6 +58,8 @@ func TestBody(t *testing.T) {
 		{"models that do not sample", model.Request{Model: "gemini-4-argon", Messages: hi, Temperature: &half, TopP: &half}, config("")},
 		{"tools", model.Request{Model: "m", Messages: hi, Tools: append(tool[:1:1], model.ToolSpec{Name: "g", Description: "d"}), SingleToolCall: true},
 			`{"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"type":"object"}},{"name":"g","description":"d"}]}],` + user + `,"generationConfig":{}}`},
+		{"a tool that takes anything", model.Request{Model: "m", Messages: hi, Tools: []model.ToolSpec{{Name: "f", Schema: json.RawMessage(`{"type":"object","properties":{"x":true}}`)}}},
+			`{"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"type":"object","properties":{"x":{}}}}]}],` + user + `,"generationConfig":{}}`},
 		{"no tool", model.Request{Model: "m", Messages: hi, Tools: tool, ToolChoice: model.ToolChoiceNone},
 			`{` + tools + `"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},` + user + `,"generationConfig":{}}`},
 		{"some tool", model.Request{Model: "m", Messages: hi, Tools: tool, ToolChoice: model.ToolChoiceRequired},

@@ -99,7 +99,7 @@ func appendTools(b []byte, specs []model.ToolSpec) []byte {
 		if len(t.Schema) == 0 {
 			b = append(b, `{"type":"object","properties":{}}`...)
 		} else {
-			b = llmwire.AppendObject(b, t.Schema)
+			b = llmwire.AppendSchema(b, t.Schema)
 		}
 		b = append(b, '}', '}')
 	}

@@ -53,6 +53,8 @@ func TestBody(t *testing.T) {
 		{"stays loaded", &Options{KeepAlive: -1}, all, model.Request{Model: "m", Messages: hi}, `{"model":"m",` + user + tail + `,"keep_alive":-1,"options":{}}`},
 		{"tools", nil, all, model.Request{Model: "m", Messages: hi, Tools: append(tool[:1:1], model.ToolSpec{Name: "g", Description: "d"})},
 			`{"model":"m","tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}},{"type":"function","function":{"name":"g","description":"d","parameters":{"type":"object","properties":{}}}}],` + user + tail + `,"options":{}}`},
+		{"a tool that takes anything", nil, all, model.Request{Model: "m", Messages: hi, Tools: []model.ToolSpec{{Name: "f", Schema: json.RawMessage(`{"type":"object","properties":{"x":true},"additionalProperties":false}`)}}},
+			`{"model":"m","tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"x":{}},"additionalProperties":false}}}],` + user + tail + `,"options":{}}`},
 		{"no tool", nil, all, model.Request{Model: "m", Messages: hi, Tools: tool, ToolChoice: model.ToolChoiceNone}, least},
 		{"some tool is the model's choice", nil, all, model.Request{Model: "m", Messages: hi, Tools: tool, ToolChoice: model.ToolChoiceRequired}, `{"model":"m",` + tools + user + tail + `,"options":{}}`},
 		{"json", nil, all, model.Request{Model: "m", Messages: hi, JSON: true}, `{"model":"m",` + user + tail + `,"format":"json","options":{}}`},
