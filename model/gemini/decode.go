@@ -168,13 +168,13 @@ func (d *decoder) functionCall(raw []byte, signature string) {
 	if own, ok := d.names[name]; ok {
 		name = own
 	}
-	at := d.reply.Open(message.Block{Type: message.BlockToolCall, Signature: signature, ID: llmwire.String(llmwire.Get(raw, "id")), Name: name})
+	id := llmwire.String(llmwire.Get(raw, "id"))
+	if id == "" { // results are matched by id, so there has to be one
+		id = "call_" + d.reply.Message.ResponseID + "_" + strconv.Itoa(d.reply.Calls())
+	}
+	at := d.reply.Open(message.Block{Type: message.BlockToolCall, Signature: signature, ID: id, Name: name})
 	if args := llmwire.Get(raw, "args"); len(args) > 0 && args[0] == '{' {
 		d.reply.Delta(at, llmwire.AppendString(nil, string(args)))
-	}
-	if d.reply.Message.Content[at].ID == "" {
-		// Results are matched by id, so there has to be one.
-		d.reply.Rename(at, "call_"+d.reply.Message.ResponseID+"_"+strconv.Itoa(d.reply.Calls()-1), "")
 	}
 	d.reply.Close(at)
 }

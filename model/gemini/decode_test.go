@@ -123,3 +123,21 @@ func TestUsageOfHalfAReply(t *testing.T) {
 		t.Errorf("counted once: %+v, %v", m, failed)
 	}
 }
+
+// Who follows a stream knows a call by its id from its start on.
+func TestCallsBeginWithTheirID(t *testing.T) {
+	stream := `data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1}}},{"functionCall":{"name":"f","args":{}}}]},"finishReason":"STOP"}],"responseId":"r"}` + "\n\n"
+	p, err := New(Config{Options: &Options{Client: &http.Client{Transport: canned(stream)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	m, err := p.Generate(t.Context(), &model.Request{Model: "m", Messages: []message.Message{message.User("hi")}}, func(e model.StreamEvent) {
+		if e.ToolCall != nil && (len(ids) == 0 || ids[len(ids)-1] != e.ToolCall.ID) {
+			ids = append(ids, e.ToolCall.ID)
+		}
+	})
+	if err != nil || len(ids) != 2 || ids[0] == "" || ids[0] != m.Content[0].ID || ids[1] != m.Content[1].ID {
+		t.Errorf("%q of %+v, %v", ids, m, err)
+	}
+}
