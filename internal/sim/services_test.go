@@ -69,6 +69,8 @@ func TestGeminiRefuses(t *testing.T) {
 		{"JSON beside tools", old, with(fn + `,"generationConfig":{"responseMimeType":"application/json"}`), "Function calling with a response mime type"},
 		{"budget and level", modern, config(`"thinkingConfig":{"thinkingBudget":1,"thinkingLevel":"LOW"}`), "only one of thinking budget"},
 		{"a budget of Gemini 4", four, config(`"thinkingConfig":{"thinkingBudget":1}`), "Thinking budget is not supported"},
+		{"a budget that is too small", "gemini-2.5-flash-lite", config(`"thinkingConfig":{"thinkingBudget":511}`), "between 512 and 24576"},
+		{"a budget that Pro can not have", old, config(`"thinkingConfig":{"thinkingBudget":0}`), "between 128 and 32768"},
 		{"a budget below nothing", old, config(`"thinkingConfig":{"thinkingBudget":-2}`), "is invalid"},
 		{"a level of Gemini 2", old, config(`"thinkingConfig":{"thinkingLevel":"LOW"}`), "Thinking level is not supported"},
 		{"a level that is gone", modern, config(`"thinkingConfig":{"thinkingLevel":"MINIMAL"}`), "level MINIMAL is not supported"},

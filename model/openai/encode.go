@@ -18,6 +18,7 @@ type scratch struct {
 	tools     llmwire.Tools // of Chat
 	itemTools llmwire.Tools // of Responses, which writes them differently
 	stream    []byte        // what the last reply was read into
+	sealed    bool          // the service can not open the reasoning of this conversation
 }
 
 // scratchOf gives what was kept, or what will be.
