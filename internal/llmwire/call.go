@@ -48,6 +48,7 @@ func Client(base *http.Client) *http.Client {
 	if base != nil {
 		c = *base
 	}
+	c.Transport = briefErrors{c.Transport}
 	if c.CheckRedirect == nil {
 		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	}
@@ -76,6 +77,32 @@ func (t inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections serves [http.Client.CloseIdleConnections].
 func (t inMemory) CloseIdleConnections() { t.next.CloseIdleConnections() }
+
+// briefErrors cuts the bodies of error responses: the SDKs read them to their end, however
+// far that is.
+type briefErrors struct{ next http.RoundTripper } // nil: the default one
+
+func (t briefErrors) RoundTrip(req *http.Request) (*http.Response, error) {
+	next := t.next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	res, err := next.RoundTrip(req)
+	if err == nil && res.StatusCode >= http.StatusBadRequest && res.Body != nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, maxErrorBody), res.Body}
+	}
+	return res, err
+}
+
+// CloseIdleConnections serves [http.Client.CloseIdleConnections].
+func (t briefErrors) CloseIdleConnections() {
+	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
 
 // BaseURL checks a base URL and returns it without a slash at its end.
 func BaseURL(op, raw string) (string, error) {

@@ -75,8 +75,8 @@ func quota(text string) bool {
 
 // overflow reports that the prompt does not fit the model's window. The
 // phrases are those of Anthropic, OpenAI, Groq, Bedrock, Gemini, xAI, Mistral,
-// Together, OpenRouter, Copilot, MiniMax, Kimi, DashScope, z.ai, vLLM,
-// llama.cpp, LM Studio and Ollama.
+// Together, OpenRouter, Poolside, Copilot, MiniMax, Kimi, DashScope, z.ai, DS4,
+// vLLM, llama.cpp, LM Studio and Ollama.
 func overflow(text string) bool {
 	if strings.Contains(text, "request too large for") { // Groq and OpenAI: one request above a minute's tokens
 		return true
@@ -87,11 +87,12 @@ func overflow(text string) bool {
 	return containsAny(text,
 		"prompt is too long", "prompt too long", "request_too_large", "input is too long", "input too long",
 		"context_length_exceeded", "model_context_window_exceeded", "context window exceeds", "context length exceeded",
-		"exceeds the context window", "exceed the context window", "exceeds the model's context", "exceed context limit",
+		"exceeds the context window", "exceed the context window", "exceed context window", "exceeds the model's context", "exceed context limit",
 		"exceeds the maximum number of tokens", "maximum context length", "model's context length", "maximum prompt length",
 		"maximum model length", "reduce the length of", "context size has been exceeded", "exceeds the available context size",
 		"greater than the context length", "exceeds the context length", "context limit exceeded", "exceeded model token limit",
 		"range of input length should be", "token limit exceeded", "too many tokens",
+		"maximum allowed input length", "but the configured context size is",
 	) ||
 		strings.Contains(text, "prompt token count") && strings.Contains(text, "exceeds the limit") ||
 		strings.Contains(text, "input token count") && strings.Contains(text, "exceeds") ||

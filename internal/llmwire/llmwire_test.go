@@ -31,6 +31,12 @@ func TestClassOf(t *testing.T) {
 		"Range of input length should be [1, 30720]",
 		"prompt too long; exceeded max context length by 100 tokens",
 		"context_length_exceeded", "token limit exceeded", "Too many tokens in the prompt",
+		"Input length 131393 exceeds the maximum allowed input length of 131040 tokens.",
+		"Prompt has 5,958,968 tokens, but the configured context size is 256,000 tokens",
+		"Requested tokens (5120) exceed context window of 4096",
+		"Input (265330 tokens) is longer than the model's context length (262144 tokens).",
+		"Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+		"litellm.ContextWindowExceededError: this model's maximum context length is 1",
 		"Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 40000",
 	}
 	for _, text := range overflows {

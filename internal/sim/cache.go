@@ -29,7 +29,7 @@ type prefixes struct {
 	ends   []prefixEnd   // OpenAI since GPT-5.6: of messages that may end a cached prefix
 	blocks []prefixBlock // Anthropic
 	keep   time.Duration // OpenAI: prompt_cache_retention, 0 if not given
-	none   bool          // OpenAI: only explicit breakpoints, which are not simulated
+	none   bool          // OpenAI: only explicit breakpoints, which are not simulated; Ollama: always
 }
 
 type prefixEnd struct {
@@ -183,6 +183,9 @@ func (c *prefixCache) account(req *request, u *message.Usage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := rulesOf(req.Model, req.CallPrefix == "toolu_")
+	if req.google {
+		r = geminiRules(req.Model)
+	}
 	switch {
 	case r.marks:
 		c.marked(&req.prefix, u, &r, at)

@@ -18,18 +18,14 @@ type cacheRules struct {
 	keep, atMost time.Duration
 }
 
-// rulesOf gives the rules for a model. A Gemini model is known by its name.
+// rulesOf gives the rules for a model. A Gemini model behind OpenAI's wire is known by
+// its name.
 func rulesOf(model string, anthropic bool) cacheRules {
 	switch {
 	case anthropic:
 		return cacheRules{marks: true, least: claudeLeast(model), keep: 5 * time.Minute}
 	case strings.HasPrefix(model, "gemini"):
-		// How long is not documented; five minutes are this simulator's.
-		r := cacheRules{least: 4096, keep: 5 * time.Minute}
-		if strings.HasPrefix(model, "gemini-2.5") {
-			r.least = 2048
-		}
-		return r
+		return geminiRules(model)
 	}
 	switch v := gptVersion(model); {
 	case v >= 5.6:
@@ -39,6 +35,16 @@ func rulesOf(model string, anthropic bool) cacheRules {
 	}
 	// In memory: five to ten minutes without a use, and never longer than an hour.
 	return cacheRules{least: cacheMinimum, keep: 5 * time.Minute, atMost: time.Hour}
+}
+
+// geminiRules are those of Gemini, for a model of any name.
+func geminiRules(model string) cacheRules {
+	// How long is not documented; five minutes are this simulator's.
+	r := cacheRules{least: 4096, keep: 5 * time.Minute}
+	if strings.HasPrefix(model, "gemini-2.5") {
+		r.least = 2048
+	}
+	return r
 }
 
 // claudeLeast is how many tokens a cached prefix of a Claude model has at least.

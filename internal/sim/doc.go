@@ -66,8 +66,9 @@
 //   - OpenAI since GPT-5.6: what ends with the newest message that is not the model's is
 //     written (cache_write_tokens), for 30 minutes, and read where it ends; 20 earlier ends
 //     are looked at. Explicit breakpoints are not simulated.
-//   - Gemini (a model whose name begins so): as OpenAI before GPT-5.6, from 2,048 tokens
+//   - Gemini (its own wire, or a model whose name begins so): as OpenAI before GPT-5.6, from 2,048 tokens
 //     (2.5) or 4,096. Five minutes are the simulator's own: Gemini names no time.
+//   - Ollama: it says nothing of what it keeps, and charges nothing.
 //
 // Machines that overflow with more than some 15 requests a minute are not simulated: which
 // requests those are is not documented.

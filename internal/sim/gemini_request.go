@@ -48,7 +48,7 @@ func geminiSign(model, what string) string { return script.Sign(model + "\x00" +
 // parse implements protocol. The model and whether the reply is streamed are in the path.
 func (gemini) parse(r *http.Request, body string, _ bool) (*request, *apiError) {
 	id, method, _ := strings.Cut(r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:], ":")
-	p := gemParser{req: &request{}, number: geminiNumber(id)}
+	p := gemParser{req: &request{google: true}, number: geminiNumber(id)}
 	p.req.Model = id
 	p.req.stream = method == "streamGenerateContent" && r.URL.Query().Get("alt") == "sse"
 	p.req.list = method == "streamGenerateContent" && !p.req.stream
@@ -235,6 +235,10 @@ func (p *gemParser) thinking(v gjson.Result) *apiError {
 		return gemBad("Thinking budget is not supported for this model.")
 	case budget.Exists() && budget.Num < -1:
 		return gemBad("The thinking budget %s is invalid. Please choose a value between 0 and 24576.", budget.Raw)
+	case budget.Num > 0 && budget.Num < 512 && strings.HasPrefix(p.req.Model, "gemini-2.5-flash-lite"):
+		return gemBad("The thinking budget %s is invalid. Please choose a value between 512 and 24576.", budget.Raw)
+	case budget.Exists() && budget.Num >= 0 && budget.Num < 128 && strings.HasPrefix(p.req.Model, "gemini-2.5-pro"):
+		return gemBad("The thinking budget %s is invalid. Please choose a value between 128 and 32768.", budget.Raw)
 	case level != "" && p.number < 30:
 		return gemBad("Thinking level is not supported for this model.")
 	case level == "MINIMAL" && p.number >= 37 && p.number < 1000, level == "XHIGH" && p.number < 40:

@@ -53,6 +53,7 @@ type request struct {
 	encrypted    bool     // Responses: reasoning comes with its sealed content
 	summaries    bool     // Responses: and with a summary
 	list         bool     // Gemini: a stream that is no stream of events
+	google       bool     // Gemini's wire, and so its cache
 	prefix       prefixes // what the cache looks at
 }
 

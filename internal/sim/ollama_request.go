@@ -61,6 +61,7 @@ func (ollama) parse(_ *http.Request, body string, _ bool) (*request, *apiError) 
 	}
 	p.req.NoTools = p.tools == 0
 	p.req.prefix.begin(p.req.Model)
+	p.req.prefix.none = true // it says nothing of what it keeps
 	p.req.prefix.stream(p.toolsRaw)
 	if fail := p.conversation(); fail != nil {
 		return nil, fail
@@ -138,8 +139,23 @@ func (p *ollParser) toolList(v gjson.Result) (fail *apiError) {
 			fail = ollType(params, "tools.function.parameters", "api.ToolFunctionParameters")
 		case params.Get("type").Exists() && params.Get("type").Type != gjson.String:
 			fail = ollType(params.Get("type"), "tools.function.parameters.type", "string")
+		default:
+			fail = ollProperties(params)
 		}
 		p.tools++
+		return fail == nil
+	})
+	return fail
+}
+
+// ollProperties refuses properties that are no objects: the schema `true` is none.
+func ollProperties(params gjson.Result) (fail *apiError) {
+	params.Get("properties").ForEach(func(_, p gjson.Result) bool {
+		if !p.IsObject() {
+			fail = ollType(p, "tools.function.parameters.properties", "api.ToolProperty")
+			return false
+		}
+		fail = ollProperties(p)
 		return fail == nil
 	})
 	return fail

@@ -56,7 +56,7 @@ func (openAI) parse(r *http.Request, body string, _ bool) (*request, *apiError) 
 	}
 	p.req.NoTools = p.req.NoTools || p.tools == 0
 	p.req.prefix.begin(p.req.Model)
-	if fail := p.cacheSettings(); fail != nil {
+	if fail := p.caching.apply(p.req); fail != nil {
 		return nil, fail
 	}
 	if p.toolsRaw != "" {
@@ -75,8 +75,7 @@ type oaiParser struct {
 	req                      *request
 	messages                 gjson.Result
 	toolsRaw, schemaRaw      string
-	retention                string
-	cacheOptions             gjson.Result
+	caching                  oaiCaching
 	tools                    int
 	choice, parallel         bool
 	streamOptions            bool
@@ -130,10 +129,8 @@ func (p *oaiParser) top(key string, v gjson.Result) *apiError {
 		}
 	case "prompt_cache_key":
 		p.req.Session = v.String()
-	case "prompt_cache_retention":
-		p.retention = v.String()
-	case "prompt_cache_options":
-		p.cacheOptions = v
+	case "prompt_cache_retention", "prompt_cache_options":
+		p.caching.read(key, v)
 	case "response_format":
 		p.schemaRaw = v.Get("json_schema").Raw // it stands ahead of the messages
 	case "reasoning_effort":

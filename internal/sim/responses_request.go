@@ -52,12 +52,14 @@ func (responses) parse(r *http.Request, body string, _ bool) (*request, *apiErro
 	}
 	p.req.NoTools = p.req.NoTools || p.tools == 0
 	p.req.prefix.begin(p.req.Model)
-	for _, s := range []string{p.toolsRaw, p.instructions.Raw} {
-		if s != "" {
-			p.req.prefix.stream(s)
-		}
+	if fail := p.caching.apply(p.req); fail != nil {
+		return nil, fail
 	}
+	p.req.prefix.stream(p.toolsRaw)
+	p.req.prefix.stream(p.schemaRaw)
 	if p.instructions.Exists() {
+		p.req.prefix.stream(p.instructions.Raw)
+		p.req.prefix.ending()
 		p.req.System = append(p.req.System, p.instructions.String())
 	}
 	if fail := p.conversation(); fail != nil {
@@ -71,7 +73,8 @@ func (responses) parse(r *http.Request, body string, _ bool) (*request, *apiErro
 type resParser struct {
 	req                 *request
 	input, instructions gjson.Result
-	toolsRaw            string
+	toolsRaw, schemaRaw string
+	caching             oaiCaching
 	tools               int
 	choice              bool
 }
@@ -145,6 +148,8 @@ func (p *resParser) top(key string, v gjson.Result) *apiError {
 			return oaiBad(key, "string_above_max_length", "Invalid 'prompt_cache_key': string too long. Expected a string with maximum length 64, but got a string with length %d instead.", len(v.String()))
 		}
 		p.req.Session = v.String()
+	case "prompt_cache_retention", "prompt_cache_options":
+		p.caching.read(key, v)
 	case "tool_choice":
 		p.choice = v.String() != "auto" && v.String() != "none"
 		p.req.NoTools = v.String() == "none"
@@ -175,6 +180,7 @@ func (p *resParser) format(f gjson.Result) *apiError {
 			return oaiBad("text.format."+key, "missing_required_parameter", "Missing required parameter: 'text.format.%s'.", key)
 		}
 	}
+	p.schemaRaw = f.Get("schema").Raw // it stands ahead of the input
 	return nil
 }
 
@@ -206,6 +212,7 @@ func (p *resParser) toolList(v gjson.Result) (fail *apiError) {
 func (p *resParser) conversation() (fail *apiError) {
 	if p.input.Type == gjson.String {
 		p.req.prefix.stream(p.input.Raw)
+		p.req.prefix.ending()
 		p.req.Messages = []script.Message{{Role: message.RoleUser, Text: p.input.String()}}
 		return nil
 	}
@@ -218,6 +225,9 @@ func (p *resParser) conversation() (fail *apiError) {
 		p.req.prefix.stream(it.Raw)
 		if fail := c.item(i, it, items); fail != nil {
 			return fail
+		}
+		if it.Get("type").String() == "function_call_output" || it.Get("role").Exists() && it.Get("role").String() != "assistant" {
+			p.req.prefix.ending()
 		}
 	}
 	for _, id := range c.calls {

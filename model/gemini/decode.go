@@ -12,14 +12,19 @@ import (
 type decoder struct {
 	reply *llmwire.Reply
 	usage *message.Usage
+	// What was counted so far: later chunks count everything again, and may leave out
+	// what earlier ones had.
+	prompt, tools, cached, answer, thoughts int64
 
 	finish string // finishReason, once it came
 	said   string // finishMessage
 	open   int    // index of the block that grows, or -1
+
+	names map[string]string // of tools that are called otherwise here
 }
 
-func newDecoder(emit func(model.StreamEvent)) *decoder {
-	return &decoder{reply: llmwire.NewReply(emit), open: -1}
+func newDecoder(emit func(model.StreamEvent), tools []model.ToolSpec) *decoder {
+	return &decoder{reply: llmwire.NewReply(emit), open: -1, names: ownNames(tools)}
 }
 
 // chunk reads the data of one event.
@@ -159,21 +164,22 @@ func (d *decoder) close() {
 // functionCall adds a call, which always comes whole.
 func (d *decoder) functionCall(raw []byte, signature string) {
 	d.close()
-	at := d.reply.Open(message.Block{Type: message.BlockToolCall, Signature: signature,
-		ID: llmwire.String(llmwire.Get(raw, "id")), Name: llmwire.String(llmwire.Get(raw, "name"))})
+	name := llmwire.String(llmwire.Get(raw, "name"))
+	if own, ok := d.names[name]; ok {
+		name = own
+	}
+	id := llmwire.String(llmwire.Get(raw, "id"))
+	if id == "" { // results are matched by id, so there has to be one
+		id = "call_" + d.reply.Message.ResponseID + "_" + strconv.Itoa(d.reply.Calls())
+	}
+	at := d.reply.Open(message.Block{Type: message.BlockToolCall, Signature: signature, ID: id, Name: name})
 	if args := llmwire.Get(raw, "args"); len(args) > 0 && args[0] == '{' {
 		d.reply.Delta(at, llmwire.AppendString(nil, string(args)))
-	}
-	if d.reply.Message.Content[at].ID == "" {
-		// Results are matched by id, so there has to be one.
-		d.reply.Rename(at, "call_"+d.reply.Message.ResponseID+"_"+strconv.Itoa(d.reply.Calls()-1), "")
 	}
 	d.reply.Close(at)
 }
 
 func (d *decoder) count(raw []byte) {
-	u := &message.Usage{}
-	var prompt, cached, answer int64
 	for c := llmwire.Object(raw); ; {
 		key, value, ok := c.Member()
 		if !ok {
@@ -181,24 +187,37 @@ func (d *decoder) count(raw []byte) {
 		}
 		switch string(key) {
 		case "promptTokenCount":
-			prompt += llmwire.Int(value)
+			d.prompt = llmwire.Int(value)
 		case "toolUsePromptTokenCount": // what tools of the provider's own brought
-			prompt += llmwire.Int(value)
+			d.tools = llmwire.Int(value)
 		case "cachedContentTokenCount":
-			cached = llmwire.Int(value)
+			d.cached = llmwire.Int(value)
 		case "candidatesTokenCount":
-			answer = llmwire.Int(value)
+			d.answer = llmwire.Int(value)
 		case "thoughtsTokenCount":
-			u.Reasoning = llmwire.Int(value)
+			d.thoughts = llmwire.Int(value)
 		}
 	}
-	// promptTokenCount counts everything that was read, candidatesTokenCount
-	// leaves out the thoughts.
-	u.CacheRead = min(cached, prompt)
+	// promptTokenCount counts everything that was read but what tools brought,
+	// candidatesTokenCount leaves out the thoughts.
+	prompt := d.prompt + d.tools
+	u := &message.Usage{CacheRead: min(d.cached, prompt), Output: d.answer + d.thoughts, Reasoning: d.thoughts}
 	u.Input = prompt - u.CacheRead
-	u.Output = answer + u.Reasoning
 	u.TotalTokens = prompt + u.Output
 	d.usage = u
+}
+
+// half completes the usage of a reply that was cut: what came is paid for, though it may
+// be counted at the end only.
+func (d *decoder) half() {
+	u := d.usage
+	if u == nil || d.finish != "" {
+		return
+	}
+	if n := model.ReplyTokens(&d.reply.Message); n > u.Output {
+		u.TotalTokens += n - u.Output
+		u.Output, u.Estimated = n, true
+	}
 }
 
 // end closes the reply after a finishReason, and says if it was no answer.

@@ -7,6 +7,8 @@
 //   - thought signatures go back on the part they came with, byte for byte, to the model
 //     that made them. Gemini 3 and later refuse a call without one, so the first call of
 //     a step that another model made carries the word that Google documents for it;
+//   - the API takes no name of a tool that begins with a digit or a dash: it is sent, and
+//     comes back, with an underscore ahead of it;
 //   - ids of calls are sent to models that know them (Gemini 3 and later); older ones match
 //     results by their order;
 //   - images in results are parts of the result for Gemini 3 and later, and follow in a

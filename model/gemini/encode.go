@@ -136,12 +136,12 @@ func appendTools(b []byte, specs []model.ToolSpec) []byte {
 			b = append(b, ',')
 		}
 		b = append(b, `{"name":`...)
-		b = llmwire.AppendString(b, t.Name)
+		b = llmwire.AppendString(b, functionName(t.Name))
 		if t.Description != "" {
 			b = llmwire.AppendString(llmwire.AppendKey(b, "description"), t.Description)
 		}
 		if len(t.Schema) > 0 { // a function without parameters has no schema
-			b = llmwire.AppendObject(llmwire.AppendKey(b, "parametersJsonSchema"), t.Schema)
+			b = llmwire.AppendSchema(llmwire.AppendKey(b, "parametersJsonSchema"), t.Schema)
 		}
 		b = append(b, '}')
 	}
@@ -160,7 +160,7 @@ func appendToolChoice(b []byte, c model.ToolChoice) []byte {
 		b = append(b, `"ANY"`...)
 	default:
 		b = append(b, `"ANY","allowedFunctionNames":[`...)
-		b = append(llmwire.AppendString(b, string(c)), ']')
+		b = append(llmwire.AppendString(b, functionName(string(c))), ']')
 	}
 	return append(b, '}', '}')
 }
@@ -219,14 +219,18 @@ func (p *Provider) appendThinking(b []byte, req *model.Request, info *model.Info
 	}
 	switch {
 	case byBudget:
-		config = `"thinkingBudget":` + strconv.Itoa(budget(level, req.MaxTokens, info))
+		tokens := budget(level, req.MaxTokens, info)
+		config = `"thinkingBudget":` + strconv.Itoa(tokens)
+		show = show && tokens != 0 // there are none to show, and asking for them is an error
 	case info.Priced():
 		if word := info.Effort(level); word != "" {
 			config = `"thinkingLevel":"` + strings.ToUpper(word) + `"`
 		}
 	case level == model.ThinkingAdaptive:
-	case level == model.ThinkingOff: // the least that all of them know
+	case level == model.ThinkingOff, level == model.ThinkingMinimal: // the least that all of them know
 		config = `"thinkingLevel":"LOW"`
+	case level == model.ThinkingXHigh: // and the most
+		config = `"thinkingLevel":"HIGH"`
 	default:
 		config = `"thinkingLevel":"` + strings.ToUpper(string(level)) + `"`
 	}
@@ -245,6 +249,7 @@ func (p *Provider) appendThinking(b []byte, req *model.Request, info *model.Info
 func budget(level model.ThinkingLevel, maxTokens int, info *model.Info) int {
 	const (
 		least   = 128 // of a model that can not do without
+		little  = 512 // that every one takes
 		most    = 24_576
 		reserve = 1024
 	)
@@ -268,8 +273,17 @@ func budget(level model.ThinkingLevel, maxTokens int, info *model.Info) int {
 	default:
 		n = most
 	}
-	if maxTokens > 0 {
-		n = max(min(n, maxTokens-reserve), least)
+	if maxTokens == 0 || n <= maxTokens-reserve {
+		return n
+	}
+	n = maxTokens - reserve
+	switch {
+	case !info.Priced():
+		return max(n, little)
+	case info.ThinkingOff == "":
+		return max(n, least)
+	case n < little:
+		return 0 // thoughts would leave no answer
 	}
 	return n
 }
@@ -302,7 +316,7 @@ func (e encoder) Append(b []byte, unit []message.Message) ([]byte, int) {
 	case message.RoleAssistant:
 		b = append(b, modelFirst+`,"parts":[`...)
 		b = e.appendReply(b, &unit[0])
-		calls, results = unit[:1], unit[1:]
+		calls, results = unit[:1], inOrder(&unit[0], unit[1:])
 	case message.RoleToolResult:
 		return e.appendResults(b, nil, unit), -1
 	default:
@@ -400,7 +414,7 @@ func (e encoder) appendReply(b []byte, reply *message.Message) []byte {
 			if e.ids {
 				b = llmwire.AppendString(llmwire.AppendKey(b, "id"), llmwire.CallID(c.ID))
 			}
-			b = llmwire.AppendString(llmwire.AppendKey(b, "name"), llmwire.ToolName(c.Name))
+			b = llmwire.AppendString(llmwire.AppendKey(b, "name"), functionName(c.Name))
 			b = llmwire.AppendObject(llmwire.AppendKey(b, "args"), c.Arguments)
 			b = append(b, '}')
 			switch {
@@ -431,7 +445,7 @@ func (e encoder) appendResults(b []byte, calls, results []message.Message) []byt
 		if e.ids {
 			b = llmwire.AppendString(llmwire.AppendKey(b, "id"), llmwire.CallID(r.ToolCallID))
 		}
-		b = llmwire.AppendString(llmwire.AppendKey(b, "name"), llmwire.ToolName(nameOf(calls, r)))
+		b = llmwire.AppendString(llmwire.AppendKey(b, "name"), functionName(nameOf(calls, r)))
 		key := `{"output":`
 		if r.IsError {
 			key = `{"error":`

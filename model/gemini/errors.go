@@ -143,6 +143,8 @@ func classify(e *model.Error, d *details) {
 		switch {
 		case d.reason == "API_KEY_INVALID", d.reason == "API_KEY_EXPIRED", strings.Contains(text, "location is not supported"):
 			e.Class = model.ClassAuth
+		case strings.Contains(text, "payload size exceeds the limit"): // as others say with 413
+			e.Class = model.ClassOverflow
 		default:
 			e.Class = llmwire.ClassOf(http.StatusBadRequest, text)
 		}

@@ -145,11 +145,12 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 		return nil, redact(p.refusal(res, call.Refused()), key)
 	}
 
-	d := newDecoder(emit)
+	d := newDecoder(emit, req.Tools)
 	d.reply.Message.API, d.reply.Message.Provider, d.reply.Message.Model = API, p.name, req.Model
 	failed = d.run(call, res, scratchOf(req))
 	if failed != nil {
 		d.usage = llmwire.Estimated(d.usage, req, d.reply)
+		d.half()
 	}
 	if u := d.usage; u != nil {
 		u.Cost = model.Cost(&info, u)

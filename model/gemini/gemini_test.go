@@ -53,6 +53,7 @@ func harness() modeltest.Harness {
 			{Name: "quota of a day", Status: 429, Body: retry("GenerateRequestsPerDayPerProjectPerModel-FreeTier"), Class: model.ClassQuota, Retry: 7 * time.Second},
 			{Name: "quota", Status: 429, Body: `{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details.","status":"RESOURCE_EXHAUSTED"}}`, Class: model.ClassQuota},
 			{Name: "credits", Status: 429, Body: `{"error":{"code":429,"message":"Your prepayment credits are depleted.","status":"RESOURCE_EXHAUSTED"}}`, Class: model.ClassQuota},
+			{Name: "too large", Status: 400, Body: `{"error":{"code":400,"message":"Request payload size exceeds the limit: 20971520 bytes.","status":"INVALID_ARGUMENT"}}`, Class: model.ClassOverflow},
 			{Name: "overflow", Status: 400, Body: `{"error":{"code":400,"message":"The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).","status":"INVALID_ARGUMENT"}}`, Class: model.ClassOverflow},
 			{Name: "too large", Status: 413, Body: `<html>413 Request Entity Too Large</html>`, Class: model.ClassOverflow},
 			{Name: "invalid", Status: 400, Body: `{"error":{"code":400,"message":"Invalid JSON payload received. Unknown name \"x\"","status":"INVALID_ARGUMENT"}}`, Class: model.ClassInvalid},

@@ -78,17 +78,17 @@ func cancel(t *testing.T, h Harness) {
 			}()
 			<-reached
 			stop()
-			deadline := time.After(time.Second)
+			deadline := time.After(time.Minute) // far more than it takes, on any machine
 			select {
 			case err := <-result:
 				failed(t, nil, err, model.ClassCancelled)
 			case <-deadline:
-				t.Fatal("a cancelled call is still running after a second")
+				t.Fatal("a cancelled call is still running after a minute")
 			}
 			select {
 			case <-gone:
 			case <-deadline:
-				t.Fatal("a cancelled call still holds its connection after a second")
+				t.Fatal("a cancelled call still holds its connection after a minute")
 			}
 		})
 	}

@@ -130,3 +130,20 @@ func TestAbilities(t *testing.T) {
 		t.Errorf("no server: %v", err)
 	}
 }
+
+// Some versions answer with 500 to a prompt that does not fit. It never will.
+func TestOverflowIsNoFaultOfTheServer(t *testing.T) {
+	for _, status := range []int{400, 413, 500} {
+		for _, text := range []string{"the input length exceeds the context length", "prompt too long; exceeded max context length by 12 tokens"} {
+			e := &model.Error{Status: status}
+			read(e, []byte(`{"error":"`+text+`"}`))
+			if e.Class != model.ClassOverflow {
+				t.Errorf("%d %s: %s", status, text, e.Class)
+			}
+		}
+	}
+	e := &model.Error{Status: 500}
+	if read(e, []byte(`{"error":"something broke"}`)); e.Class != model.ClassServer {
+		t.Errorf("%s", e.Class)
+	}
+}

@@ -14,6 +14,8 @@
 //   - the API has no tool choice: without tools to call (ToolChoiceNone) none are sent, and
 //     the other choices are the model's own. Neither has it a switch for one call at a
 //     time;
+//   - an answer in JSON is asked for in words where there are tools: a format, which
+//     binds all that a model says, would leave it no way to call one;
 //   - replies have no ids. Message.ResponseID is when the server says it began.
 //
 // Wire format: https://docs.ollama.com/api/chat, and the types of

@@ -13,6 +13,10 @@ import (
 // noImage is what a model reads that sees none.
 const noImage = "[An image is left out: this model takes none.]"
 
+// jsonOnly is said in place of a format where there are tools: a format binds all that
+// a model says, and leaves it no way to call one.
+const jsonOnly = "Answer with one JSON value and nothing else."
+
 // scratch is what is kept between the requests of a conversation.
 type scratch struct {
 	history llmwire.History
@@ -56,7 +60,11 @@ func (p *Provider) encode(req *model.Request, info *model.Info, can Abilities) (
 		b = append(append(append(llmwire.AppendKey(b, "tools"), '['), tools...), ']')
 	}
 	b = append(llmwire.AppendKey(b, "messages"), '[')
-	if system := joinSystem(req.System); system != "" {
+	parts, inWords := req.System, len(tools) > 0 && (req.JSON || len(req.Schema) > 0)
+	if inWords {
+		parts = append(parts[:len(parts):len(parts)], model.SystemPart{Text: jsonOnly})
+	}
+	if system := joinSystem(parts); system != "" {
 		b = append(b, `{"role":"system","content":`...)
 		b = append(llmwire.AppendString(b, system), '}')
 		b = append(b, history...)
@@ -64,7 +72,7 @@ func (p *Provider) encode(req *model.Request, info *model.Info, can Abilities) (
 		b = append(b, history[1:]...) // without its comma
 	}
 	b = append(b, ']')
-	return p.appendSettings(b, req, info, can)
+	return p.appendSettings(b, req, info, can, inWords)
 }
 
 func joinSystem(parts []model.SystemPart) string {
@@ -91,20 +99,21 @@ func appendTools(b []byte, specs []model.ToolSpec) []byte {
 		if len(t.Schema) == 0 {
 			b = append(b, `{"type":"object","properties":{}}`...)
 		} else {
-			b = llmwire.AppendObject(b, t.Schema)
+			b = llmwire.AppendSchema(b, t.Schema)
 		}
 		b = append(b, '}', '}')
 	}
 	return b
 }
 
-func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info, can Abilities) ([]byte, *model.Error) {
+func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info, can Abilities, inWords bool) ([]byte, *model.Error) {
 	// Without these the server drops the beginning of what does not fit.
 	b = append(b, `,"stream":true,"truncate":false,"shift":false`...)
 	if think := thinking(req.Thinking, can); think != "" {
 		b = append(llmwire.AppendKey(b, "think"), think...)
 	}
 	switch {
+	case inWords:
 	case len(req.Schema) > 0:
 		b = llmwire.AppendObject(llmwire.AppendKey(b, "format"), req.Schema)
 	case req.JSON:

@@ -47,6 +47,8 @@ func read(e *model.Error, body []byte) {
 		e.Class = model.ClassNotFound
 	case strings.Contains(text, "failed to process inputs"): // 500, and wrong with each attempt: an image that is none
 		e.Class = model.ClassInvalid
+	case e.Status == http.StatusInternalServerError && llmwire.ClassOf(http.StatusBadRequest, text) == model.ClassOverflow:
+		e.Class = model.ClassOverflow // some versions say so with 500, and would each time
 	case strings.Contains(text, "server busy"):
 		e.Class = model.ClassOverloaded
 	default:

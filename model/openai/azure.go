@@ -23,7 +23,8 @@ const AzureV1 = "v1"
 // host is set right. Any other host is a gateway: its path and query stay as they are,
 // and the API's own path follows.
 type Azure struct {
-	// Version is [AzureV1] (default) or a date, such as 2025-04-01-preview.
+	// Version is [AzureV1] (default), a word of its own for one of v1 (preview, latest),
+	// or a date, such as 2025-04-01-preview.
 	Version string
 	// Deployment is what the resource calls the model. Empty: the one in BaseURL, if
 	// it names one, else the model's id.
@@ -101,7 +102,7 @@ func (cfg *Config) azure() (address, error) {
 	if !az.Token {
 		to.keyHeader = "Api-Key"
 	}
-	dated := az.Version != "" && az.Version != AzureV1
+	dated := az.Version != "" && az.Version[0] >= '0' && az.Version[0] <= '9'
 	if to.protocol == Default {
 		to.protocol = Responses
 		if dated && az.Version < responsesSince {
@@ -121,13 +122,13 @@ func (cfg *Config) azure() (address, error) {
 		}
 	}
 	to.base, to.path = strings.TrimRight(u.String(), "/"), paths(to.protocol)
-	if dated {
+	if az.Version != "" && az.Version != AzureV1 {
 		query = setVersion(query, az.Version)
-		if to.protocol == Chat {
-			// The deployment is in the path, and so in place only when there is one:
-			// it is put there by each request.
-			to.path, to.cacheKey = "", false
-		}
+	}
+	if dated && to.protocol == Chat {
+		// The deployment is in the path, and so in place only when there is one:
+		// it is put there by each request.
+		to.path, to.cacheKey = "", false
 	}
 	for _, name := range sortedKeys(query) {
 		to.query = append(to.query, [2]string{name, query.Get(name)})
@@ -178,7 +179,7 @@ func azurePath(path string) (base, deployment string) {
 		path = strings.TrimSuffix(path, end)
 	}
 	switch parts := strings.Split(path, "/"); {
-	case path == "", path == "openai":
+	case path == "", path == "openai", path == "models": // the last is Foundry's other API
 		return "/openai", ""
 	case len(parts) == 3 && parts[0] == "api" && parts[1] == "projects":
 		return "/" + path + "/openai", ""

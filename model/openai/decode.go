@@ -271,6 +271,9 @@ func (d *decoder) complete(err error) bool {
 func (d *decoder) partial() *message.Message { return &d.reply.Message }
 func (d *decoder) used() *message.Usage      { return d.usage }
 
+// windowFull is how z.ai ends a reply for which there is no more room.
+const windowFull = "model_context_window_exceeded"
+
 // end closes the reply after a finish_reason, and says if it was no answer.
 func (d *decoder) end() *model.Error {
 	d.reply.CloseAll()
@@ -283,6 +286,10 @@ func (d *decoder) end() *model.Error {
 	switch d.finish {
 	case "content_filter":
 		return &model.Error{Class: model.ClassRefused, Code: d.finish, Message: "the provider's content filter stopped the reply"}
+	case windowFull: // with nothing said the prompt alone fills it
+		if len(d.reply.Message.Content) == 0 {
+			return &model.Error{Class: model.ClassOverflow, Code: d.finish, Message: "the prompt fills the model's context window"}
+		}
 	case "error", "abort":
 		return &model.Error{Class: model.ClassServer, Code: d.finish, Message: "the provider gave up during the reply"}
 	}
@@ -303,7 +310,7 @@ func (d *decoder) message() *message.Message {
 		m.Usage = &message.Usage{}
 	}
 	switch {
-	case d.finish == "length" || d.finish == "max_tokens":
+	case d.finish == "length" || d.finish == "max_tokens" || d.finish == windowFull:
 		m.StopReason = message.StopLength
 	case len(d.calls) > 0:
 		m.StopReason = message.StopToolUse

@@ -10,7 +10,9 @@
 //     next one, so that the provider's prompt cache keeps working;
 //   - nothing is kept at the provider: Responses is told not to store, its
 //     reasoning comes encrypted, is kept in the signature of its block and goes
-//     back byte for byte, to the model it came from and to no other;
+//     back byte for byte, to the model it came from and to no other. A service that can
+//     not open it, because another organisation's key or resource sealed it, is asked
+//     once more without;
 //   - in Chat, thinking is sent back under the field name it came in
 //     (reasoning_content, reasoning or reasoning_text), which is kept in the
 //     signature of its block;

@@ -14,9 +14,11 @@ import (
 
 // scratch is what is kept between the requests of a conversation.
 type scratch struct {
-	history llmwire.History
-	tools   llmwire.Tools
-	stream  []byte // what the last reply was read into
+	history   llmwire.History
+	tools     llmwire.Tools // of Chat
+	itemTools llmwire.Tools // of Responses, which writes them differently
+	stream    []byte        // what the last reply was read into
+	sealed    bool          // the service can not open the reasoning of this conversation
 }
 
 // scratchOf gives what was kept, or what will be.

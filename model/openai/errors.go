@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,9 @@ func (p *Provider) refusal(res *http.Response, cause error) *model.Error {
 		e.Message, e.Code, kind = describe(body)
 	}
 	classify(e, kind)
+	if e.Status == http.StatusBadRequest && len(bytes.TrimSpace(body)) == 0 {
+		e.Class, e.Message = model.ClassOverflow, "the server refused the request without a word, as some do when the prompt is too long"
+	}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		e.Message = "the server redirects, and redirects are not followed: correct the base URL"
 	}

@@ -221,6 +221,19 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 		path = "deployments/" + url.PathEscape(p.deployed(req.Model)) + "/chat/completions"
 	}
 	res, key, failed := p.send(call, path, body)
+	if s := scratchOf(req); failed != nil && failed.Code == "invalid_encrypted_content" && !s.sealed {
+		// Another organisation's key, or resource, sealed it. The conversation goes on
+		// without it, and would not otherwise.
+		s.sealed = true
+		if req.Scratch == nil { // nobody would remember
+			without := *req
+			without.Scratch = &model.Scratch{Value: s}
+			req = &without
+		}
+		if body, failed = encode(req, &info); failed == nil {
+			res, key, failed = p.send(call, path, body)
+		}
+	}
 	if failed != nil {
 		return nil, failed
 	}

@@ -48,6 +48,7 @@ func harness() modeltest.Harness {
 			{Name: "overflow", Status: 400, Body: `{"error":{"message":"This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`, Class: model.ClassOverflow},
 			{Name: "overflow in words", Status: 400, Body: `{"error":"the request exceeds the available context size. try increasing it"}`, Class: model.ClassOverflow},
 			{Name: "too large", Status: 413, Body: `<html>413 Request Entity Too Large</html>`, Class: model.ClassOverflow},
+			{Name: "too large without a word", Status: 400, Body: ``, Class: model.ClassOverflow},
 			{Name: "throttled", Status: 429, Body: `{"message":"Too many tokens, please wait before trying again."}`, Class: model.ClassRateLimited},
 			{Name: "throttled as 400", Status: 400, Body: `{"message":"Too many tokens, please wait before trying again."}`, Class: model.ClassRateLimited},
 			{Name: "invalid", Status: 400, Body: `{"error":{"message":"Invalid value for 'temperature'","type":"invalid_request_error","param":"temperature","code":null}}`, Class: model.ClassInvalid},

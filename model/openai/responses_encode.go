@@ -24,13 +24,17 @@ func (p *Provider) deployed(id string) string {
 // at the provider (store is false): reasoning comes encrypted and goes back as it came.
 func (p *Provider) encodeResponses(req *model.Request, info *model.Info) ([]byte, *model.Error) {
 	s := scratchOf(req)
-	history, _ := s.history.Encode(p.name+"\x00"+req.Model+"\x00"+APIResponses, req.Messages, itemEncoder{provider: p.name, model: req.Model})
+	key := p.name + "\x00" + req.Model + "\x00" + APIResponses
+	if s.sealed {
+		key += "\x00sealed"
+	}
+	history, _ := s.history.Encode(key, req.Messages, itemEncoder{provider: p.name, model: req.Model, sealed: s.sealed})
 	if len(history) == 0 {
 		return nil, &model.Error{Class: model.ClassInvalid, Message: "there is no message to send"}
 	}
 	var tools []byte
 	if len(req.Tools) > 0 {
-		tools = s.tools.Encode(req.Tools, appendItemTools)
+		tools = s.itemTools.Encode(req.Tools, appendItemTools)
 	}
 
 	size := 1024 + len(history) + len(tools) + len(req.Schema)
@@ -158,7 +162,10 @@ func appendItemChoice(b []byte, c model.ToolChoice) []byte {
 }
 
 // itemEncoder implements llmwire.Encoder: messages become items.
-type itemEncoder struct{ provider, model string }
+type itemEncoder struct {
+	provider, model string
+	sealed          bool // reasoning can not be opened, and so is left out
+}
 
 func (itemEncoder) Unit([]message.Message) int { return 1 }
 
@@ -246,7 +253,7 @@ func (e itemEncoder) appendItems(b []byte, reply *message.Message) []byte {
 	reasoned := false
 	for i := range m.Content[:last+1] {
 		switch c := &m.Content[i]; {
-		case c.Type == message.BlockThinking && own && replayable(c.Signature):
+		case c.Type == message.BlockThinking && own && !e.sealed && replayable(c.Signature):
 			b = llmwire.AppendObject(append(b, ','), []byte(c.Signature))
 			reasoned = true
 		case isText(*c):
