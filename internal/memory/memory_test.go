@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"agentd/fault"
 	"agentd/internal/store/sqlite"
@@ -365,7 +366,7 @@ func TestBlock(t *testing.T) {
 	if first != want {
 		t.Errorf("got\n%s\nwant\n%s", first, want)
 	}
-	if !IsBlock(first) || block(Always, "", first) != "" {
+	if !strings.HasPrefix(first, "<"+Tag+">\n") || block(Always, "", first) != "" {
 		t.Error("what was sent is sent again")
 	}
 	if block(OnDemand, "short", "") != "" {
@@ -461,5 +462,22 @@ func TestTools(t *testing.T) {
 	}
 	if got := call(1, `{"query":"wine"}`, false); !strings.HasPrefix(got, "Nothing that is remembered") {
 		t.Error(got)
+	}
+}
+
+// A file that somebody wrote in another encoding is told once: what is sent and what is
+// read back are the same.
+func TestABlockIsValidText(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, FileName), []byte("# Memory\n\n## Context\n\n- caf\xe9\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(&Options{Keeper: NewFiles(dir, t.TempDir())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := m.Block(t.Context(), Who{}, Always, "", "")
+	if err != nil || !utf8.ValidString(block) || !strings.Contains(block, "- caf") {
+		t.Errorf("%q, %v", block, err)
 	}
 }
