@@ -123,6 +123,9 @@ func (a *asked) breakReason(ctx context.Context, b *event.CacheBreak, c *cure) s
 	case c != nil:
 		return "left_out"
 	}
+	if b.Change == prefix.Changed && a.made != nil && slices.Contains(a.made.Shortened, b.EntryID) {
+		return "compaction"
+	}
 	if b.EntryID != "" {
 		row, err := a.d.e.store.Entry(ctx, a.d.ref.Tenant, a.d.row.SessionID, b.EntryID)
 		if err == nil && row.Kind == session.KindCompaction {

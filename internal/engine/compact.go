@@ -193,22 +193,29 @@ func (d *driver) full() run.Input {
 	return run.Full{At: d.at(), Tokens: s.now, Window: s.window}
 }
 
+// carriedPart is which part of the window the context may have that is carried over.
+const carriedPart = 8
+
+// windowFor is the window that a conversation has to fit, 0 if nobody knows.
+func (d *driver) windowFor(s *sizes, reason string) int {
+	switch {
+	case reason != run.CompactOverflow:
+		return s.window
+	// The provider counts more than it was taken for, or its window is not known.
+	case s.window == 0:
+		return max(s.now, s.fixed) / 2
+	}
+	return min(s.window, s.now*3/4)
+}
+
 // findCut looks where to cut the conversation.
 func (d *driver) findCut(s *sizes, reason string) session.Cut {
-	keep, room, window := s.keep, 0, s.window
-	switch reason {
-	case run.CompactManual:
+	keep, room, window := s.keep, 0, d.windowFor(s, reason)
+	if reason == run.CompactManual {
 		keep = min(keep, session.MessageTokens(d.conv.messages)/4)
-	case run.CompactOverflow:
-		// The provider counts more than it was taken for, or its window is not known.
-		if window == 0 {
-			window = max(s.now, s.fixed) / 2
-		} else {
-			window = min(window, s.now*3/4)
-		}
 	}
 	if window > 0 && (reason == run.CompactOverflow || s.now > window) {
-		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.summary, window/8), window/16, 1)
+		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.summary, window/8)-d.carried(window/carriedPart), window/16, 1)
 		keep = min(keep, room)
 	}
 	stored := func(i int) bool { return d.conv.origins[i].entry != "" }
@@ -217,6 +224,11 @@ func (d *driver) findCut(s *sizes, reason string) session.Cut {
 		cut = session.FindCut(d.conv.messages, 0, room, stored) // who asks for it wants all that can be
 	}
 	return cut
+}
+
+// carried is about how many tokens of context a compaction carries over, at most so many.
+func (d *driver) carried(most int) int {
+	return min(session.MessageTokens([]message.Message{{Content: prompt.InForce(d.conv.messages)}}), most)
 }
 
 // compact starts a compaction, or says at once that there will be none.
@@ -309,7 +321,7 @@ func (c *compaction) describe(s *sizes) {
 		return found && spec.Effect == tool.Read
 	}
 	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], reads, &c.earlier)
-	body.Context = prompt.InForce(c.msgs[:c.cut.To])
+	body.Context = session.Carry(c.msgs[:c.cut.To], d.windowFor(s, c.eff.Reason)/carriedPart)
 	c.made.to = c.cut.To
 	if c.cut.To < len(c.msgs) {
 		body.FirstKept = d.conv.origins[c.cut.To].entry
@@ -350,7 +362,7 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	var msgs []message.Message
 	var origins []origin
 	if m, ok := made.body.Message(now); ok {
-		msgs, origins = append(msgs, m), append(origins, origin{entry: w.Entry, run: d.ref.ID, own: true})
+		msgs, origins = append(msgs, prompt.Neutral(m)), append(origins, origin{entry: w.Entry, run: d.ref.ID, own: true})
 	}
 	for i := made.to; i < len(c.messages); i++ {
 		m := c.messages[i]

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"agentd/internal/prompt"
 	"agentd/internal/store"
 	"agentd/message"
 )
@@ -95,7 +96,8 @@ func Context(path []*store.Entry) (items []Item, made *Made, problems []Problem)
 		kept, bad := Items(path[first:])
 		for j := range kept {
 			if slices.Contains(c.Shortened, kept[j].Entry) {
-				kept[j].Message = Shorten(kept[j].Message, c.ShortenedTo)
+				// As it was sent: what is escaped is longer.
+				kept[j].Message = Shorten(prompt.Neutral(kept[j].Message), c.ShortenedTo)
 			}
 		}
 		return append(items, kept...), &Made{*c, e.Created}, append(problems, bad...)
@@ -130,6 +132,22 @@ func readCompaction(path []*store.Entry, at int) (c *Compaction, first int, why 
 	return nil, 0, "the entry that it keeps the conversation from is gone: " + c.FirstKept
 }
 
+// Carry gives the blocks of context that still hold at the end of messages, with at most
+// about so many tokens together: larger ones are shortened, and if they are too many the
+// last are left out. What is not carried over as it was is told again with the next
+// message that has it. At 0 there is no limit.
+func Carry(msgs []message.Message, tokens int) []message.Block {
+	held := []message.Message{{Role: message.RoleUser, Content: prompt.InForce(msgs)}}
+	if tokens <= 0 || MessageTokens(held) <= tokens {
+		return held[0].Content
+	}
+	held = shortened(held, shortest(held, tokens))
+	for len(held[0].Content) > 0 && MessageTokens(held) > tokens {
+		held[0].Content = held[0].Content[:len(held[0].Content)-1]
+	}
+	return held[0].Content
+}
+
 // leastShort is what is left of a text at least.
 const leastShort = 256
 
@@ -156,6 +174,12 @@ func Shorten(m message.Message, bytes int) message.Message {
 	return m
 }
 
+// leftOut ends what stands in the place of a middle that was left out.
+const leftOut = " bytes are left out here: the whole does not fit the context window …]"
+
+// IsCut is whether a text lacks its middle, or says that it does.
+func IsCut(text string) bool { return strings.Contains(text, leftOut) }
+
 // middleOut leaves out the middle of a text.
 func middleOut(s string, bytes int) string {
 	if len(s) <= bytes {
@@ -168,5 +192,5 @@ func middleOut(s string, bytes int) string {
 	for tail < len(s) && !utf8.RuneStart(s[tail]) {
 		tail++
 	}
-	return fmt.Sprintf("%s\n[… %d bytes are left out here: the whole does not fit the context window …]\n%s", s[:head], tail-head, s[tail:])
+	return fmt.Sprintf("%s\n[… %d"+leftOut+"\n%s", s[:head], tail-head, s[tail:])
 }
