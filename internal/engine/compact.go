@@ -359,6 +359,10 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	tx.Entries = append(tx.Entries, &store.Entry{SessionID: d.row.SessionID, ID: w.Entry, Parent: w.Parent, Kind: session.KindCompaction,
 		RunID: d.ref.ID, Created: now, Body: body})
 	c := &d.conv
+	var last replyAt
+	if all := d.replies(len(c.messages)); len(all) > 0 {
+		last = all[0]
+	}
 	var msgs []message.Message
 	var origins []origin
 	if m, ok := made.body.Message(now); ok {
@@ -375,7 +379,7 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	for i := range msgs {
 		c.told = c.told.See(&msgs[i])
 	}
-	c.made = &session.Made{Compaction: made.body, At: now}
+	c.made = &session.Made{Compaction: made.body, At: now, Reply: last.entry, ReplyRun: last.run}
 	d.measured, d.scratches, d.tooLarge = measured{}, nil, ""
 }
 

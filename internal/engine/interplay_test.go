@@ -248,3 +248,44 @@ func TestWhatNobodySaidIsUntrusted(t *testing.T) {
 		}
 	}
 }
+
+// After a compaction that leaves no reply the next request is known to be no extension,
+// in the run that compacted and in the next one, also in another process.
+func TestABreakOfACompactionWithoutReplies(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		w := &windowed{}
+		h := newHarness(t, w.generate)
+		h.windowed(w, true)
+		r := h.ends(h.run(strings.Repeat("word ", 400)), "completed")
+		c, err := h.engine.Compact(t.Context(), StartRequest{SessionID: r.SessionID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.ends(c, "completed")
+		if made := h.compactions(r.SessionID); len(made) != 1 || made[0].FirstKept != "" {
+			t.Fatalf("%+v", made)
+		}
+		if restart {
+			h.restart()
+		}
+		next := h.ends(h.says(r.SessionID, "on"), "completed")
+		if b := h.breaks(next); len(b) != 1 || b[0].Reason != "compaction" {
+			t.Errorf("restart %v: %+v", restart, b)
+		}
+		if b := h.breaks(h.ends(h.says(r.SessionID, "and on"), "completed")); len(b) > 0 {
+			t.Errorf("restart %v: again %+v", restart, b[0])
+		}
+	}
+	// In the run itself: its one message hardly fits.
+	w := &windowed{window: 6000}
+	h := newHarness(t, w.generate)
+	h.windowed(w, true)
+	r := h.ends(h.run(strings.Repeat("word ", 900)), "completed")
+	r = h.ends(h.says(r.SessionID, strings.Repeat("more ", 4200)), "completed")
+	if made := h.compactions(r.SessionID); len(made) != 1 {
+		t.Fatalf("%+v", made)
+	}
+	if b := h.breaks(r); len(b) != 1 || b[0].Reason != "compaction" {
+		t.Errorf("%+v", b)
+	}
+}

@@ -74,6 +74,20 @@ func (c *Compaction) Message(at int64) (message.Message, bool) {
 type Made struct {
 	Compaction
 	At int64
+	// Reply is the entry of the last reply ahead of it, and ReplyRun the run that it is
+	// of; empty if there is none.
+	Reply, ReplyRun string
+}
+
+// lastReply finds the newest reply of a path.
+func lastReply(path []*store.Entry) (entry, run string) {
+	for i := len(path) - 1; i >= 0; i-- {
+		var m struct{ Role message.Role }
+		if e := path[i]; e.Kind == KindMessage && json.Unmarshal(e.Body, &m) == nil && m.Role == message.RoleAssistant {
+			return e.ID, e.RunID
+		}
+	}
+	return "", ""
 }
 
 // Context gives what a model sees of a path: all of it, or what is left from its newest
@@ -100,7 +114,9 @@ func Context(path []*store.Entry) (items []Item, made *Made, problems []Problem)
 				kept[j].Message = Shorten(prompt.Neutral(kept[j].Message), c.ShortenedTo)
 			}
 		}
-		return append(items, kept...), &Made{*c, e.Created}, append(problems, bad...)
+		made = &Made{Compaction: *c, At: e.Created}
+		made.Reply, made.ReplyRun = lastReply(path[:i])
+		return append(items, kept...), made, append(problems, bad...)
 	}
 	items, bad := Items(path)
 	return items, nil, append(problems, bad...)
