@@ -66,7 +66,7 @@ func (c *chatter) send() (answer, session string) {
 func chats(t *testing.T, data string) (*agentd.Runtime, string) {
 	t.Helper()
 	configs := map[string]string{
-		"agents/helper.yaml": "profile_name: helper\nprimary_model: {provider: script, model: m, script: helper.yaml}\ntools: {builtin: [workspace]}\napproval_mode: never\n",
+		"agents/helper.yaml": "profile_name: helper\nprimary_model: {provider: script, model: m, script: helper.yaml}\ntools: {builtin: [workspace]}\napproval_mode: never\ncontext_sources: [date, environment]\n",
 		"agents/asker.yaml":  "profile_name: asker\nprimary_model: {provider: script, model: m, script: asker.yaml}\ntools: {builtin: [ask_user_question]}\n",
 		"helper.yaml":        "turns:\n- text: Looking.\n  tool_calls: [{name: glob, arguments: {pattern: '*'}}]\n- text: You said {{.User}}.\n",
 		"asker.yaml":         "restart: never\nturns:\n- tool_calls: [{name: ask_user_question, arguments: {question: 'Which colour?'}}]\nfallthrough: Then {{.User}}.\n",

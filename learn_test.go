@@ -98,8 +98,9 @@ func TestMemoryAndSkillsOfAProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := entries[0]; len(first.Message.Content) != 1 || len(first.Context) != 1 || first.Context[0].Context != "memory" ||
-		!strings.Contains(first.Context[0].Text, "## Preferences\n\n- User prefers tea\n\n## Context\n- The project is called Loom") {
+	// Beside the words, of which it is none.
+	first := entries[0].Context
+	if len(first) != 1 || len(entries[0].Message.Content) != 1 || first[0].Context != "memory" || !strings.Contains(first[0].Text, "## Preferences\n\n- User prefers tea\n\n## Context\n- The project is called Loom") {
 		t.Errorf("%+v", first)
 	}
 	all, err := rt.Memories(ctx, agentd.MemoryQuery{Profile: "helper"})

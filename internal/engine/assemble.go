@@ -44,8 +44,9 @@ type assembled struct {
 	sections []model.Section
 	// noted are the sections that the run's trace has.
 	noted []model.Section
-	// world is what the agent's sources said.
-	world []prompt.Block
+	// world is what the agent's sources said, opening the input that it goes with.
+	world   []prompt.Block
+	opening string
 }
 
 // facts are what the sections of the run's prompt depend on, at a time.
@@ -90,16 +91,32 @@ func (d *driver) newSections() []model.Section {
 	return p.sections
 }
 
+// opens notes which of the messages that the run begins with are the newest words of a
+// person, and gives them, or nil: what is ahead of them is a client's own history.
+func (d *driver) opens() *message.Message {
+	d.prompt.opening = ""
+	for i := len(d.spec.Prompt) - 1; i >= 0; i-- {
+		if m := d.conv.inputs[d.spec.Prompt[i]]; m != nil && m.Role == message.RoleUser {
+			d.prompt.opening = d.spec.Prompt[i]
+			return m
+		}
+	}
+	return nil
+}
+
+// historic is whether an input is history that the run brings, ahead of its newest words.
+func (d *driver) historic(input string) bool {
+	return d.prompt.opening != "" && input != d.prompt.opening && slices.Contains(d.spec.Prompt, input)
+}
+
 // gather asks the agent's sources, ahead of the run's first message.
 func (d *driver) gather() {
 	d.prompt.world = nil
-	if len(d.agent.Context) == 0 || len(d.spec.Prompt) == 0 {
+	m := d.opens()
+	if len(d.agent.Context) == 0 || m == nil {
 		return
 	}
-	of := &ContextRequest{Run: d.ref, SessionID: d.row.SessionID, User: d.row.User, Profile: d.row.Profile, RunMode: d.row.Mode, Now: d.e.cfg.Now()}
-	if m := d.conv.inputs[d.spec.Prompt[0]]; m != nil {
-		of.Words = m.Text()
-	}
+	of := &ContextRequest{Run: d.ref, SessionID: d.row.SessionID, User: d.row.User, Profile: d.row.Profile, RunMode: d.row.Mode, Now: d.e.cfg.Now(), Words: m.Text()}
 	ctx, cancel := context.WithTimeout(d.ctx, d.e.cfg.ContextTimeout)
 	defer cancel()
 	for _, source := range d.agent.Context {
@@ -123,8 +140,8 @@ func (d *driver) gather() {
 // the conversation was told already is left out. It is done as the message becomes part
 // of the conversation, because only then is it known what was told before; from then on
 // the message is sent as it is. m is not changed.
-func (d *driver) assemble(m *message.Message) *message.Message {
-	if m.Role != message.RoleUser {
+func (d *driver) assemble(input string, m *message.Message) *message.Message {
+	if m.Role != message.RoleUser || d.historic(input) {
 		return m
 	}
 	given, words := m.Split()

@@ -46,7 +46,8 @@ type replyAt struct{ run, entry string }
 // agentd, or of a client's own history, have none.
 const maxReplies = 3
 
-// replies gives the newest replies of a conversation, the newest first.
+// replies gives the newest replies of a conversation, the newest first; where a compaction
+// left none, the one ahead of it.
 func (d *driver) replies(n int) (out []replyAt) {
 	for i := min(n, len(d.conv.origins)) - 1; i >= 0 && len(out) < maxReplies; i-- {
 		if o := d.conv.origins[i]; d.conv.messages[i].Role == message.RoleAssistant && o.entry != "" {
@@ -58,6 +59,9 @@ func (d *driver) replies(n int) (out []replyAt) {
 				out = append(out, at)
 			}
 		}
+	}
+	if made := d.conv.made; len(out) == 0 && made != nil && made.Reply != "" && made.ReplyRun != "" {
+		out = append(out, replyAt{made.ReplyRun, made.Reply})
 	}
 	return out
 }
@@ -122,6 +126,9 @@ func (a *asked) breakReason(ctx context.Context, b *event.CacheBreak, c *cure) s
 		return ""
 	case c != nil:
 		return "left_out"
+	}
+	if b.Change == prefix.Changed && a.made != nil && slices.ContainsFunc(a.made.Shortened, func(s session.Shortened) bool { return s.Entry == b.EntryID }) {
+		return "compaction"
 	}
 	if b.EntryID != "" {
 		row, err := a.d.e.store.Entry(ctx, a.d.ref.Tenant, a.d.row.SessionID, b.EntryID)

@@ -199,31 +199,38 @@ func (d *driver) full() run.Input {
 	return run.Full{At: d.at(), Tokens: s.now, Window: s.window}
 }
 
+// carriedPart is which part of the window the context may have that is carried over.
+const carriedPart = 8
+
+// windowFor is the window that a conversation has to fit, 0 if nobody knows.
+func (d *driver) windowFor(s *sizes, reason string) int {
+	if reason != run.CompactOverflow {
+		return s.window
+	}
+	now := s.now
+	if now == 0 {
+		now = s.fixed + session.MessageTokens(d.conv.messages)
+	}
+	// The provider counts more than it was taken for, or its window is not known.
+	if s.window == 0 {
+		return max(now, s.fixed) / 2
+	}
+	return min(s.window, now*3/4)
+}
+
 // findCut looks where to cut the conversation.
 func (d *driver) findCut(s *sizes, reason string) session.Cut {
-	keep, room, window := s.keep, 0, s.window
-	if window > 0 {
+	keep, room, window := s.keep, 0, d.windowFor(s, reason)
+	if s.window > 0 {
 		// What stays leaves room for more than the next message, whatever the system
 		// prompt and the tools have: else every step would compact again.
-		keep = min(keep, max((window-s.reserve-s.fixed-s.beside())/2, window/16))
+		keep = min(keep, max((s.window-s.reserve-s.fixed-s.beside()-d.carried(s.window/carriedPart))/2, s.window/16))
 	}
-	switch reason {
-	case run.CompactManual:
+	if reason == run.CompactManual {
 		keep = min(keep, session.MessageTokens(d.conv.messages)/4)
-	case run.CompactOverflow:
-		// The provider counts more than it was taken for, or its window is not known.
-		now := s.now
-		if now == 0 {
-			now = s.fixed + session.MessageTokens(d.conv.messages)
-		}
-		if window == 0 {
-			window = max(now, s.fixed) / 2
-		} else {
-			window = min(window, now*3/4)
-		}
 	}
 	if window > 0 && (reason == run.CompactOverflow || s.now > window) {
-		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.beside(), window/4), window/16, 1)
+		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.beside(), window/4)-d.carried(window/carriedPart), window/16, 1)
 		keep = min(keep, room)
 	}
 	from := 0
@@ -236,6 +243,11 @@ func (d *driver) findCut(s *sizes, reason string) session.Cut {
 		cut = session.FindCut(d.conv.messages, from, 0, room, stored) // who asks for it wants all that can be
 	}
 	return cut
+}
+
+// carried is about how many tokens of context a compaction carries over, at most so many.
+func (d *driver) carried(most int) int {
+	return min(session.MessageTokens([]message.Message{{Content: prompt.InForce(d.conv.messages)}}), most)
 }
 
 // compact starts a compaction, or says at once that there will be none.
@@ -329,7 +341,7 @@ func (c *compaction) describe(s *sizes) {
 		return found && spec.Effect == tool.Read
 	}
 	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], reads, &c.earlier, s.files())
-	body.Context = prompt.InForce(c.msgs[:c.cut.To])
+	body.Context = session.Carry(c.msgs[:c.cut.To], d.windowFor(s, c.eff.Reason)/carriedPart)
 	c.made.to = c.cut.To
 	if c.cut.To < len(c.msgs) {
 		body.FirstKept = d.conv.origins[c.cut.To].entry
@@ -377,6 +389,10 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	}
 	tx.Entries = append(tx.Entries, &store.Entry{SessionID: d.row.SessionID, ID: w.Entry, Parent: w.Parent, Kind: session.KindCompaction,
 		RunID: d.ref.ID, Created: now, Body: body})
+	var last replyAt
+	if all := d.replies(len(c.messages)); len(all) > 0 {
+		last = all[0]
+	}
 	var msgs []message.Message
 	var origins []origin
 	if m, ok := made.body.Message(now); ok {
@@ -395,7 +411,7 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	for i := range msgs {
 		c.told = c.told.See(&msgs[i])
 	}
-	c.made = &session.Made{Compaction: made.body, At: now}
+	c.made = &session.Made{Compaction: made.body, At: now, Reply: last.entry, ReplyRun: last.run}
 	d.measured, d.scratches, d.tooLarge = measured{}, nil, ""
 }
 

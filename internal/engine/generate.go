@@ -26,7 +26,7 @@ func (d *driver) ask(index int, reason string) (*asked, prompt.Options) {
 	m.defaults(&options)
 	msgs, less := d.shown()
 	system, sections := d.system()
-	ask := &asked{d: d, m: m, less: less, replies: d.replies(len(msgs)), origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
+	ask := &asked{d: d, m: m, less: less, made: d.conv.made, replies: d.replies(len(msgs)), origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
 		Model: m.ID, System: system, Sections: sections, Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
 		Session: d.row.SessionID, Scratch: d.scratch(index),
 	}}

@@ -47,7 +47,9 @@ type asked struct {
 	// replies are the newest of the conversation, looked is how the request that was made
 	// last relates to the one before it.
 	replies []replyAt
-	looked  atomic.Pointer[looked]
+	// made is the compaction that the conversation begins with, or nil.
+	made   *session.Made
+	looked atomic.Pointer[looked]
 }
 
 // request builds the request, without what a cure leaves out; nil leaves nothing out.

@@ -29,7 +29,8 @@ const recallTime = 5 * time.Second
 // for the conversation as it is now, and is asked when the run's turn has come.
 func (d *driver) recollect() {
 	d.recalled = ""
-	if d.agent.Recall == nil || len(d.spec.Prompt) == 0 {
+	m := d.opens()
+	if d.agent.Recall == nil || m == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, recallTime)
@@ -37,16 +38,14 @@ func (d *driver) recollect() {
 	req := RecallRequest{Tenant: d.ref.Tenant, User: named(d.row)}
 	for i := len(d.conv.messages) - 1; i >= 0 && req.Last == ""; i-- {
 		for _, b := range d.conv.messages[i].Content {
-			if d.conv.messages[i].Role == message.RoleUser && b.Type == message.BlockText && memory.IsBlock(b.Text) {
+			if d.conv.messages[i].Role == message.RoleUser && b.Context == memoryContext {
 				req.Last = b.Text
 			}
 		}
 	}
-	if m := d.conv.inputs[d.spec.Prompt[0]]; m != nil {
-		for _, b := range m.Content {
-			if b.Type == message.BlockText && !attachedBlock(&b) {
-				req.Input += b.Text + "\n"
-			}
+	for _, b := range m.Content {
+		if b.Type == message.BlockText && !attachedBlock(&b) {
+			req.Input += b.Text + "\n"
 		}
 	}
 	text, err := d.agent.Recall(ctx, req)
@@ -56,9 +55,9 @@ func (d *driver) recollect() {
 	d.recalled = text
 }
 
-// remembering puts what is remembered ahead of the message that the run begins with.
+// remembering puts what is remembered ahead of the words that the run begins with.
 func (d *driver) remembering(input string, m *message.Message) *message.Message {
-	if d.recalled == "" || input != d.spec.Prompt[0] {
+	if d.recalled == "" || input != d.prompt.opening {
 		return m
 	}
 	with := *m

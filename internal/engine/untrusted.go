@@ -94,9 +94,11 @@ func (d *driver) quotes(msgs []message.Message, args json.RawMessage) bool {
 				continue
 			}
 			switch {
-			case msgs[i].Role == message.RoleToolResult && d.tools.trusted(msgs[i].ToolName), memory.IsBlock(b.Text):
+			case msgs[i].Role == message.RoleToolResult && d.tools.trusted(msgs[i].ToolName), msgs[i].Role == message.RoleUser && b.Context == memoryContext && !session.IsCut(b.Text):
 				read.WriteString(plainWords(memory.Doubtful(b.Text))) // what was doubtful stays so
-			case msgs[i].Role == message.RoleToolResult, session.Summary(&msgs[i]), msgs[i].Role == message.RoleUser && attachedBlock(&b):
+			// Details have the messages that no person wrote: summaries, an application's
+			// entries, notes of the machine, which repeat what a model said.
+			case msgs[i].Role == message.RoleToolResult, msgs[i].Role == message.RoleUser && len(msgs[i].Details) > 0, msgs[i].Role == message.RoleUser && attachedBlock(&b):
 				read.WriteString(plainWords(b.Text))
 			case msgs[i].Role == message.RoleUser:
 				said.WriteString(plainWords(b.Text))
@@ -132,7 +134,7 @@ func attachedBlock(b *message.Block) bool {
 			return true
 		}
 	}
-	return memory.IsBlock(text)
+	return false
 }
 
 // plainWords are the words of a text between single spaces, in lower case, with one

@@ -17,11 +17,8 @@ const (
 
 // tagged is a text as a block of a message. What is inside can not end it.
 func tagged(text string) string {
-	return "<" + Tag + ">\n" + strings.ReplaceAll(text, "<", "&lt;") + "\n</" + Tag + ">"
+	return "<" + Tag + ">\n" + strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "<", "&lt;") + "\n</" + Tag + ">"
 }
-
-// IsBlock is whether a text is what [Memory.Block] gave.
-func IsBlock(text string) bool { return strings.HasPrefix(text, "<"+Tag+">\n") }
 
 // Doubtful is the part of a block, or of a result of recall, that no person has said.
 func Doubtful(text string) string {

@@ -98,6 +98,9 @@ func (g *graph) load(ctx context.Context, p Place) (*Document, map[string][]stri
 			if read.Text == "" {
 				continue
 			}
+			if read.Origin == "" { // not by agentd: nobody knows who wrote it, or after what
+				read.Origin = Tool
+			}
 			if have, ok := d.Find(read.ID); ok {
 				*read = have
 			} else {

@@ -314,6 +314,9 @@ func settings(req *model.Request, name string) (out []string) {
 	if provider == "anthropic" {
 		add("tool_choice", string(req.ToolChoice))
 		add("thinking", string(req.Thinking))
+		if req.JSON && len(req.Schema) == 0 {
+			add("json", "yes") // it is said in words, at the end of the system prompt
+		}
 		if hasImages(req.Messages) {
 			add("images", "yes")
 		}

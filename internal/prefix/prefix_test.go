@@ -176,3 +176,19 @@ func FuzzDecode(f *testing.F) {
 		r.Extended(p)
 	})
 }
+
+// Where JSON is asked for in words, in the system prompt, that is a change of it.
+func TestJSONInWordsIsASetting(t *testing.T) {
+	none := func(int) string { return "" }
+	for name, want := range map[string]bool{"anthropic/m": true, "openai/m": false} {
+		var p Printer
+		before := p.Print(&model.Request{}, name, none)
+		b := Compare(before, p.Print(&model.Request{JSON: true}, name, none))
+		if (b != nil) != want || want && (b.Part != PartSettings || b.Name != "json") {
+			t.Errorf("%s: %+v", name, b)
+		}
+		if b := Compare(p.Print(&model.Request{Schema: []byte("{}")}, name, none), p.Print(&model.Request{JSON: true, Schema: []byte("{}")}, name, none)); b != nil {
+			t.Errorf("%s: %+v", name, b)
+		}
+	}
+}

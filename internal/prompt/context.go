@@ -98,8 +98,12 @@ func InForce(msgs []message.Message) (out []message.Block) {
 	return kept
 }
 
-// tag is what begins a block of context.
-const tag = "context"
+// tag is what begins a block of context, remembered what begins the block of what
+// agents remember.
+const (
+	tag        = "context"
+	remembered = "remembered_context"
+)
 
 // inside makes a text safe to stand inside a block: nothing in it can begin or end one.
 func inside(s string) string { return escape(s, true) }
@@ -138,6 +142,9 @@ func escape(s string, ends bool) string {
 // (context kind) or, with ends, of its end (/context).
 func looksLike(s string, ends bool) bool {
 	s = strings.TrimLeft(s, " \t\r\n")
+	if fold(s, remembered) {
+		return true
+	}
 	if rest, ok := strings.CutPrefix(s, "/"); ok {
 		return ends && fold(strings.TrimLeft(rest, " \t\r\n"), tag)
 	}

@@ -62,6 +62,7 @@ func TestNothingLooksLikeContext(t *testing.T) {
 		"< / CONTEXT >":                         "&lt; / CONTEXT >",
 		`<context kind="page">`:                 `&lt;context kind="page">`,
 		`a <b> <Context.Provider> <contexts>`:   `a <b> <Context.Provider> <contexts>`,
+		"< Remembered_Context >":                "&lt; Remembered_Context >",
 		`<context:component-scan kind="x"/>`:    `<context:component-scan kind="x"/>`,
 		"<context\n kind='x'> 1 < 2 </contextX": "&lt;context\n kind='x'> 1 < 2 &lt;/contextX",
 	} {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"agentd/internal/prompt"
 	"agentd/internal/store"
 	"agentd/message"
 )
@@ -80,6 +81,20 @@ func (c *Compaction) Message(at int64) (message.Message, bool) {
 type Made struct {
 	Compaction
 	At int64
+	// Reply is the entry of the last reply ahead of it, and ReplyRun the run that it is
+	// of; empty if there is none.
+	Reply, ReplyRun string
+}
+
+// lastReply finds the newest reply of a path.
+func lastReply(path []*store.Entry) (entry, run string) {
+	for i := len(path) - 1; i >= 0; i-- {
+		var m struct{ Role message.Role }
+		if e := path[i]; e.Kind == KindMessage && json.Unmarshal(e.Body, &m) == nil && m.Role == message.RoleAssistant {
+			return e.ID, e.RunID
+		}
+	}
+	return "", ""
 }
 
 // Context gives what a model sees of a path: all of it, or what is left from its newest
@@ -106,7 +121,9 @@ func Context(path []*store.Entry) (items []Item, made *Made, problems []Problem)
 		}
 		since, badSince := Items(path[i:])
 		items = append(append(items, kept...), since...)
-		return items, &Made{*c, e.Created}, append(append(problems, bad...), badSince...)
+		made = &Made{Compaction: *c, At: e.Created}
+		made.Reply, made.ReplyRun = lastReply(path[:i])
+		return items, made, append(append(problems, bad...), badSince...)
 	}
 	items, bad := Items(path)
 	return items, nil, append(problems, bad...)
@@ -168,6 +185,22 @@ func readCompaction(path []*store.Entry, at int) (c *Compaction, first int, why 
 	return nil, 0, "the entry that it keeps the conversation from is gone: " + c.FirstKept
 }
 
+// Carry gives the blocks of context that still hold at the end of messages, with at most
+// about so many tokens together: larger ones are shortened, and if they are too many the
+// last are left out. What is not carried over as it was is told again with the next
+// message that has it. At 0 there is no limit.
+func Carry(msgs []message.Message, tokens int) []message.Block {
+	held := []message.Message{{Role: message.RoleUser, Content: prompt.InForce(msgs)}}
+	if tokens <= 0 || MessageTokens(held) <= tokens {
+		return held[0].Content
+	}
+	held = shortened(held, shortest(held, tokens))
+	for len(held[0].Content) > 0 && MessageTokens(held) > tokens {
+		held[0].Content = held[0].Content[:len(held[0].Content)-1]
+	}
+	return held[0].Content
+}
+
 // leastShort is what is left of a text at least.
 const leastShort = 256
 
@@ -223,6 +256,12 @@ func shortArguments(args json.RawMessage, bytes int) json.RawMessage {
 	return short
 }
 
+// leftOut ends what stands in the place of a middle that was left out.
+const leftOut = " bytes are left out here: the whole does not fit the context window …]"
+
+// IsCut is whether a text lacks its middle, or says that it does.
+func IsCut(text string) bool { return strings.Contains(text, leftOut) }
+
 // middleOut leaves out the middle of a text.
 func middleOut(s string, bytes int) string {
 	if len(s) <= bytes {
@@ -235,5 +274,5 @@ func middleOut(s string, bytes int) string {
 	for tail < len(s) && !utf8.RuneStart(s[tail]) {
 		tail++
 	}
-	return fmt.Sprintf("%s\n[… %d bytes are left out here: the whole does not fit the context window …]\n%s", s[:head], tail-head, s[tail:])
+	return fmt.Sprintf("%s\n[… %d"+leftOut+"\n%s", s[:head], tail-head, s[tail:])
 }

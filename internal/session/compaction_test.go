@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"agentd/internal/prompt"
 	"agentd/internal/store"
 	"agentd/message"
 )
@@ -318,5 +319,39 @@ func TestACompactionIsRenamed(t *testing.T) {
 	body := rename(KindCompaction, json.RawMessage(`{"summary":"b","first_kept":"b","shortened":[{"entry":"e","bytes":300,"at":5},{"entry":"x","bytes":300}]}`), ids)
 	if got := string(body); got != `{"first_kept":"B","shortened":[{"entry":"E","bytes":300,"at":5},{"entry":"x","bytes":300}],"summary":"b"}` {
 		t.Error(got)
+	}
+}
+
+// What a person attached is told to whoever summarises it; what is carried over as
+// context is not.
+func TestTranscriptHasTheReferences(t *testing.T) {
+	refs := prompt.Block{Kind: prompt.References, Text: "src/billing.go " + strings.Repeat("x", 9000)}
+	page := prompt.Block{Kind: "page", Text: "the page"}
+	m := message.User("look at this")
+	m.Content = append([]message.Block{page.Content(), refs.Content()}, m.Content...)
+	out := Transcript([]message.Message{m}, 0)
+	if len(out) != 1 || !strings.Contains(out[0].Text(), "src/billing.go") || !strings.Contains(out[0].Text(), "look at this") || strings.Contains(out[0].Text(), "the page") || len(out[0].Text()) > 4000 {
+		t.Errorf("%+.300v", out)
+	}
+}
+
+// Context that is carried over keeps its form and has a bound.
+func TestCarry(t *testing.T) {
+	m := message.User("go")
+	for i := range 30 {
+		b := prompt.Block{Kind: fmt.Sprint("k", i), Text: strings.Repeat("wörd ", 400)}
+		m.Content = append(m.Content, b.Content())
+	}
+	whole := Carry([]message.Message{m}, 0)
+	for _, tokens := range []int{20_000, 8_000, 3_000, 200, 1} {
+		got := Carry([]message.Message{m}, tokens)
+		if n := MessageTokens([]message.Message{{Content: got}}); n > tokens || tokens == 20_000 && len(got) != len(whole) || tokens == 3_000 && len(got) != 30 {
+			t.Errorf("%d: %d blocks of %d tokens", tokens, len(got), n)
+		}
+		for _, b := range got {
+			if b.Context == "" || !strings.HasPrefix(b.Text, "<context kind=\""+b.Context+"\">") || !strings.HasSuffix(b.Text, "</context>") || !utf8.ValidString(b.Text) {
+				t.Errorf("%d: %q", tokens, b.Text)
+			}
+		}
 	}
 }

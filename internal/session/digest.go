@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"agentd/internal/prompt"
 	"agentd/message"
 )
 
@@ -92,7 +93,13 @@ func transcript(msgs []message.Message, b Brief) (out []message.Message) {
 			}
 			add(message.RoleAssistant, strings.Join(parts, "\n"))
 		default:
-			add(message.RoleUser, said(m.Text())+images(m))
+			attached := ""
+			for j := range m.Content {
+				if c := &m.Content[j]; c.Context == prompt.References {
+					attached += "\n\n[Attached: " + middleOut(c.Text, b.Tool) + "]"
+				}
+			}
+			add(message.RoleUser, said(m.Text())+images(m)+attached)
 		}
 	}
 	return out

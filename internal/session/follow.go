@@ -118,7 +118,10 @@ func (n *Node) says(m, h *message.Message) bool {
 	case message.RoleToolResult:
 		return m.ToolCallID == h.ToolCallID && sameContent(m.Content, h.Content)
 	}
-	return sameContent(m.Content, h.Content)
+	// What was put beside the words clients were not told.
+	_, own := m.Split()
+	_, theirs := h.Split()
+	return sameContent(own, theirs)
 }
 
 func sameAnswer(text string, calls []message.Block, h *message.Message) bool {

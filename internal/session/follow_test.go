@@ -144,3 +144,20 @@ func TestTree(t *testing.T) {
 		t.Errorf("left %s", left)
 	}
 }
+
+// What was put beside a person's words, the client was not told, and does not have.
+func TestFollowKnowsTheWords(t *testing.T) {
+	m := message.User("one")
+	m.Content = append([]message.Block{{Type: message.BlockText, Text: "<context>", Context: "date"}}, m.Content...)
+	body, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := plant(t, "1<0 r1 user one\n2<1 r1 said Found.")
+	rows[0].Body = body
+	history := []message.Message{message.User("one"), {Role: message.RoleAssistant, Content: []message.Block{message.Text("Found.")}}}
+	at, n := NewTree(rows, "2").Follow(history, func(string) (Told, bool) { return Told{}, false })
+	if at != "2" || n != 2 {
+		t.Errorf("%d messages are known, up to %q", n, at)
+	}
+}

@@ -114,14 +114,15 @@ func shown(e *store.Entry) (m message.Message, ok bool, err error) {
 		if err := json.Unmarshal(e.Body, &c); err != nil {
 			return m, false, err
 		}
-		return message.Message{Role: message.RoleUser, Content: c.Content, Timestamp: e.Created}, len(c.Content) > 0, nil
+		return message.Message{Role: message.RoleUser, Content: c.Content, Timestamp: e.Created, Details: json.RawMessage(`{"entry":"custom"}`)}, len(c.Content) > 0, nil
 	case KindBranchSummary:
 		var s BranchSummary
 		if err := json.Unmarshal(e.Body, &s); err != nil {
 			return m, false, err
 		}
 		text := "The conversation went another way from here before, and came back. This is a summary of that way:\n\n<summary>\n" + s.Summary + "\n</summary>"
-		return message.Message{Role: message.RoleUser, Content: []message.Block{message.Text(text)}, Timestamp: e.Created}, s.Summary != "", nil
+		return message.Message{Role: message.RoleUser, Content: []message.Block{message.Text(text)}, Timestamp: e.Created,
+			Details: json.RawMessage(`{"entry":"branch_summary"}`)}, s.Summary != "", nil
 	}
 	return m, false, nil
 }
