@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -22,16 +23,24 @@ func TestCrashAtEveryCommitOfACompaction(t *testing.T) {
 func crashCompactions(t *testing.T, capped bool) {
 	make1 := func(t *testing.T, at int, after bool) (*harness, *crashStore, *windowed) {
 		w := &windowed{window: 6000}
-		w.answer = func(step int, req *model.Request) (*message.Message, error) {
-			if n := strings.Count(conversationText(req), "DECISION-"); n < 20 && step < 12 && !strings.Contains(conversationText(req), "DECISION-9") {
-				return say("", call(fmt.Sprint("c", len(req.Messages)), "read", `{"path":"a.go"}`))
+		w.answer = func(_ int, req *model.Request) (*message.Message, error) {
+			// How far it is stands in the conversation alone: calls that an engine made whose
+			// commits are lost must not bring the end nearer.
+			next := 1
+			for strings.Contains(conversationText(req), fmt.Sprintf("DECISION-%d", next)) {
+				next++
 			}
-			return say("done")
+			if next > 9 {
+				return say("done")
+			}
+			return say("", call(fmt.Sprint("c", next), "read", fmt.Sprintf(`{"path":"a.go","n":%d}`, next)))
 		}
-		calls := 0
-		h := newHarness(t, w.generate, toolFunc{tool.Spec{Name: "read", Effect: tool.Read}, func(context.Context, tool.Call) (tool.Result, error) {
-			calls++
-			return tool.TextResult(fmt.Sprintf("DECISION-%d ", calls%10) + strings.Repeat("line ", 700)), nil
+		h := newHarness(t, w.generate, toolFunc{tool.Spec{Name: "read", Effect: tool.Read}, func(_ context.Context, c tool.Call) (tool.Result, error) {
+			var args struct{ N int }
+			if err := json.Unmarshal(c.Args, &args); err != nil {
+				return tool.Result{}, err
+			}
+			return tool.TextResult(fmt.Sprintf("DECISION-%d ", args.N) + strings.Repeat("line ", 700)), nil
 		}})
 		h.engine.Close()
 		h.windowed(w, true)
