@@ -97,7 +97,7 @@ func (d *driver) gather() {
 		return
 	}
 	of := &ContextRequest{Run: d.ref, SessionID: d.row.SessionID, User: d.row.User, Profile: d.row.Profile, RunMode: d.row.Mode, Now: d.e.cfg.Now()}
-	if m := d.conv.inputs[d.spec.Prompt[0]]; m != nil {
+	if m := d.conv.inputs[d.opening()]; m != nil {
 		of.Words = m.Text()
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, d.e.cfg.ContextTimeout)
@@ -116,6 +116,21 @@ func (d *driver) gather() {
 			d.prompt.world = append(d.prompt.world, b)
 		}
 	}
+}
+
+// opening is the input that the run begins with: the last of its prompt. What is ahead
+// of that is the history of a client.
+func (d *driver) opening() string {
+	if n := len(d.spec.Prompt); n > 0 {
+		return d.spec.Prompt[n-1]
+	}
+	return ""
+}
+
+// bygone is whether an input is of a client's history: what is known of the world now
+// is not put beside what was said then.
+func (d *driver) bygone(input string) bool {
+	return input != d.opening() && slices.Contains(d.spec.Prompt, input)
 }
 
 // assemble puts what is known of the world beside the words of a person: what the

@@ -344,7 +344,10 @@ func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
 			d.e.log.Error("a queued input is gone", "run", d.ref.ID, "input", w.Input)
 			m = &message.Message{Role: message.RoleUser, Content: []message.Block{message.Text("(the message could not be read)")}}
 		}
-		d.entry(tx, w.Entry, w.Parent, d.assemble(d.remembering(w.Input, m)), now)
+		if !d.bygone(w.Input) {
+			m = d.assemble(d.remembering(w.Input, m))
+		}
+		d.entry(tx, w.Entry, w.Parent, m, now)
 		tx.DropInputs = append(tx.DropInputs, store.InputRef{RunID: d.ref.ID, ID: w.Input})
 	case run.AppendCompaction:
 		d.writeCompaction(tx, w, now)

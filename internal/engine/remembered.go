@@ -42,7 +42,7 @@ func (d *driver) recollect() {
 			}
 		}
 	}
-	if m := d.conv.inputs[d.spec.Prompt[0]]; m != nil {
+	if m := d.conv.inputs[d.opening()]; m != nil {
 		for _, b := range m.Content {
 			if b.Type == message.BlockText && !attachedBlock(&b) {
 				req.Input += b.Text + "\n"
@@ -58,7 +58,7 @@ func (d *driver) recollect() {
 
 // remembering puts what is remembered ahead of the message that the run begins with.
 func (d *driver) remembering(input string, m *message.Message) *message.Message {
-	if d.recalled == "" || input != d.spec.Prompt[0] {
+	if d.recalled == "" || input != d.opening() {
 		return m
 	}
 	with := *m

@@ -261,7 +261,8 @@ func target(t *session.Tree, sessionID, entry string, before bool) (at string, i
 		if n.Kind != session.KindMessage || json.Unmarshal(n.Body, &m) != nil || m.Role != message.RoleUser {
 			return "", nil, bad("entry %s is no message of the user's: only what is ahead of those can be gone to", entry)
 		}
-		at, input = n.Parent, m.Content
+		at = n.Parent
+		_, input = m.Split() // the rest is put beside them again
 	}
 	if !t.Whole(at) {
 		return "", nil, bad("the way to entry %s is broken: an entry ahead of it is gone", entry)
