@@ -78,7 +78,7 @@ func (c *compaction) summary(ctx context.Context, s *sizes) (string, error) {
 		text := c.earlier.Summary
 		if len(history) > 0 {
 			var err error
-			if text, err = c.ask(ctx, s, history, c.earlier.Summary, ""); err != nil {
+			if text, err = c.ask(ctx, s, history, c.earlier.Summary, c.note); err != nil {
 				return "", err
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -162,36 +161,14 @@ leaf 10
 	bad(fault.Invalid, "nothing ahead", NavigateRequest{Entry: Root, Before: true})
 	bad(fault.Invalid, "control characters", NavigateRequest{Entry: Root, Label: "\x1b[2J"})
 	bad(fault.Conflict, "stands at", NavigateRequest{Entry: Root, IfLeaf: &gone})
-	bad(fault.Unsupported, "", NavigateRequest{Entry: Root, Summarize: true})
+	bad(fault.Conflict, "stands at", NavigateRequest{Entry: Root, IfLeaf: &gone, Summarize: true})
+	bad(fault.Invalid, "control characters", NavigateRequest{Entry: Root, Label: "\x1b[2J", Summarize: true})
+	bad(fault.NotFound, "no-profile", NavigateRequest{Entry: Root, Profile: "no-profile", Summarize: true})
 	bad(fault.NotFound, "", NavigateRequest{SessionID: "ses_nope", Entry: Root})
 	_, err := h.engine.Navigate(context.Background(), NavigateRequest{Tenant: "other", SessionID: ses, Entry: Root})
 	h.refuses(err, fault.NotFound, "")
 	if h.drawn(ses) != before {
 		t.Error("what was refused changed something")
-	}
-}
-
-// A summary that is made is of what is left behind; one that fails changes nothing.
-func TestNavigateSummarizes(t *testing.T) {
-	var rec recorder
-	h := newHarness(t, rec.model)
-	r := h.ends(h.begin(StartRequest{Input: blocks("one")}), "completed")
-	h.ends(h.begin(StartRequest{SessionID: r.SessionID, Input: blocks("two")}), "completed")
-	var fails error
-	h.engine.cfg.SummarizeBranch = func(_ context.Context, ref Ref, left []*store.Entry) (string, error) {
-		items, _ := session.Items(left)
-		return fmt.Sprintf("%d from %q", len(items), items[0].Text()), fails
-	}
-	fails = errors.New("no model")
-	before := h.drawn(r.SessionID)
-	one := h.said(r.SessionID, "I hear one.")
-	if _, err := h.engine.Navigate(context.Background(), NavigateRequest{Tenant: store.DefaultTenant, SessionID: r.SessionID, Entry: one, Summarize: true}); !errors.Is(err, fails) || h.drawn(r.SessionID) != before {
-		t.Errorf("%v", err)
-	}
-	fails = nil
-	m := h.navigate(r.SessionID, one, func(r *NavigateRequest) { r.Summarize = true })
-	if !strings.Contains(string(m.Entry.Data), `2 from \"two\"`) {
-		t.Errorf("%s", m.Entry.Data)
 	}
 }
 

@@ -96,7 +96,7 @@ func (d *driver) quotes(msgs []message.Message, args json.RawMessage) bool {
 			switch {
 			case msgs[i].Role == message.RoleToolResult && d.tools.trusted(msgs[i].ToolName), memory.IsBlock(b.Text):
 				read.WriteString(plainWords(memory.Doubtful(b.Text))) // what was doubtful stays so
-			case msgs[i].Role == message.RoleToolResult, session.Summary(&msgs[i]), msgs[i].Role == message.RoleUser && attachedBlock(&b):
+			case msgs[i].Role == message.RoleToolResult, session.Retold(&msgs[i]), msgs[i].Role == message.RoleUser && attachedBlock(&b):
 				read.WriteString(plainWords(b.Text))
 			case msgs[i].Role == message.RoleUser:
 				said.WriteString(plainWords(b.Text))
