@@ -224,6 +224,9 @@ func (a *app) goTo(use, short, long string, label bool) *cobra.Command {
 			if label && req.Label == "" {
 				return &usageError{errors.New("--label is missing: what is the branch called?")}
 			}
+			if req.Summarize && req.Summary != "" {
+				return &usageError{errors.New("--summary is a summary, and --summarize has one written: give one of them")}
+			}
 			return a.alterTree(cmd.Context(), args[0], args[1], func(p place, id string) error {
 				req := req
 				req.Entry = id
@@ -255,7 +258,6 @@ func (a *app) goTo(use, short, long string, label bool) *cobra.Command {
 		cmd.Flags().BoolVar(&req.Summarize, "summarize", false, "have a model write that")
 		cmd.Flags().StringVar(&req.Instructions, "instructions", "", "what that summary should dwell on")
 		cmd.Flags().StringVarP(&req.Profile, "profile", "p", "", "whose models write it (default: that of the session's last run)")
-		cmd.MarkFlagsMutuallyExclusive("summary", "summarize")
 		_ = cmd.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	}
 	return cmd
