@@ -19,7 +19,9 @@ import (
 // abandons makes a session with a way that is worth a summary: a run that reads and writes files.
 func abandons(t *testing.T, w *windowed) (h *harness, ses, one string) {
 	file := func(name string, e tool.Effect) tool.Tool {
-		return toolFunc{tool.Spec{Name: name, Effect: e}, func(context.Context, tool.Call) (tool.Result, error) { return tool.TextResult("the secret word is DECISION-77"), nil }}
+		return toolFunc{tool.Spec{Name: name, Effect: e}, func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.TextResult("the secret word is DECISION-77"), nil
+		}}
 	}
 	w.answer = func(_ int, req *model.Request) (*message.Message, error) {
 		if strings.HasSuffix(conversationText(req), "work\n") {
@@ -189,4 +191,3 @@ func TestASummaryIsNoWordOfAPerson(t *testing.T) {
 		t.Error("a person wrote it")
 	}
 }
-
