@@ -392,3 +392,40 @@ func TestExportImport(t *testing.T) {
 	_, err = h.engine.Export(ctx, Ref{"other", in.ID})
 	h.refuses(err, fault.NotFound, "")
 }
+
+// slowRuns is a store in which something happens ahead of each question for runs.
+type slowRuns struct {
+	store.Store
+	ahead func()
+}
+
+func (s *slowRuns) Runs(ctx context.Context, tenant string, f store.RunFilter) ([]*store.Run, string, error) {
+	if f.SessionID != "" && s.ahead != nil {
+		s.ahead()
+	}
+	return s.Store.Runs(ctx, tenant, f)
+}
+
+// A run that ends while its session is copied is copied whole.
+func TestForkMeetsTheEndOfARun(t *testing.T) {
+	g := newGate()
+	h := newHarness(t, listener, gated("work", tool.Read, g))
+	h.engine.Close()
+	slow := &slowRuns{Store: h.store}
+	h.store = slow
+	h.start()
+	r := h.begin(StartRequest{Input: blocks("go")})
+	<-g.entered
+	slow.ahead = func() {
+		slow.ahead = nil
+		close(g.open)
+		h.ends(r, "completed")
+	}
+	v, err := h.engine.Fork(context.Background(), ForkRequest{Tenant: store.DefaultTenant, SessionID: r.SessionID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := h.drawn(v.ID); !strings.Contains(got, "Done.") {
+		t.Errorf("%s", got)
+	}
+}
