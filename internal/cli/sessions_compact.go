@@ -101,9 +101,9 @@ func compacted(c *event.Compaction) string {
 	return s
 }
 
-// summarised is what a compaction entry says, or "".
+// summarised is what a compaction or the summary of a branch says, or "".
 func summarised(e *client.Entry) string {
-	if e.Kind != "compaction" {
+	if e.Kind != "compaction" && e.Kind != "branch_summary" {
 		return ""
 	}
 	var c struct {
@@ -117,7 +117,10 @@ func summarised(e *client.Entry) string {
 	if json.Unmarshal(e.Data, &c) != nil {
 		return ""
 	}
-	text := fmt.Sprintf("(what is above is a summary for the model from here on; about %d tokens before, %d after", c.TokensBefore, c.TokensAfter)
+	text := "(a summary of the way that was left"
+	if e.Kind == "compaction" {
+		text = fmt.Sprintf("(what is above is a summary for the model from here on; about %d tokens before, %d after", c.TokensBefore, c.TokensAfter)
+	}
 	if c.Model != "" {
 		text += "; by " + c.Model
 	}

@@ -65,7 +65,7 @@ func TestSessionTrees(t *testing.T) {
 	if now := tree(); now.Leaf == from || now.Entries[len(now.Entries)-1].Kind != "branch_summary" {
 		t.Errorf("%+v", now.Entries[len(now.Entries)-1])
 	}
-	b.here("sessions", "show", ses).exits(0).says("It was about peas.")
+	b.here("sessions", "show", ses).exits(0).says("It was about peas.", "a summary of the way that was left; by script/m")
 	b.here("sessions", "navigate", ses, "root", "--summarize", "--summary", "x").exits(2)
 	b.here("sessions", "navigate", ses, "root", "--summarize", "-p", "nobody").complains("nobody")
 	b.here("sessions", "navigate", ses, from).exits(0)
