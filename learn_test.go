@@ -98,8 +98,8 @@ func TestMemoryAndSkillsOfAProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := entries[0].Message.Content
-	if len(first) != 2 || !strings.Contains(first[0].Text, "## Preferences\n\n- User prefers tea\n\n## Context\n- The project is called Loom") {
+	first := entries[0].Context
+	if len(first) != 1 || !strings.Contains(first[0].Text, "## Preferences\n\n- User prefers tea\n\n## Context\n- The project is called Loom") {
 		t.Errorf("%+v", first)
 	}
 	all, err := rt.Memories(ctx, agentd.MemoryQuery{Profile: "helper"})
