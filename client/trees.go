@@ -66,6 +66,13 @@ type NavigateRequest struct {
 	// of the way that is left.
 	Label   string `json:"label,omitempty"`
 	Summary string `json:"summary,omitempty"`
+	// Summarize has a model write the summary, if there is none and something was said on
+	// that way: a run does that, and the session moves as it completes. Instructions are
+	// added to what the model is told; Profile says whose models are asked, "" that of the
+	// session's last run.
+	Summarize    bool   `json:"summarize,omitempty"`
+	Instructions string `json:"instructions,omitempty"`
+	Profile      string `json:"profile,omitempty"`
 	// IfLeaf refuses the change with kind Conflict if the session stands elsewhere.
 	IfLeaf *string `json:"if_leaf,omitempty"`
 }
@@ -77,6 +84,9 @@ type Moved struct {
 	Entry *Entry `json:"entry,omitempty"`
 	// Input is the message that Before left out.
 	Input []message.Block `json:"input,omitempty"`
+	// RunID is the run that writes the summary: the session moves when it completes, with
+	// the stop reason compacted, and stays where it is if it does not.
+	RunID string `json:"run_id,omitempty"`
 }
 
 // ForkRequest makes a session of what another one has.

@@ -39,8 +39,17 @@ func TestTrees(t *testing.T) {
 	if _, err := c.Navigate(ctx, s.ID, client.NavigateRequest{Entry: client.EntryRoot, IfLeaf: &stale}); fault.KindOf(err) != fault.Conflict {
 		t.Errorf("%v", err)
 	}
+	if _, err := c.Navigate(ctx, s.ID, client.NavigateRequest{Entry: first.ID, Summarize: true, Profile: "nobody", Instructions: "x"}); err != nil {
+		t.Errorf("nothing is left behind there, and no run is needed: %v", err)
+	}
+	if _, err := c.Navigate(ctx, s.ID, client.NavigateRequest{Entry: client.EntryRoot, Summarize: true, Profile: "nobody"}); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Navigate(ctx, s.ID, client.NavigateRequest{Entry: m.Entry.ID}); err != nil {
+		t.Fatal(err)
+	}
 	v, err := c.Tree(ctx, s.ID)
-	if err != nil || len(v.Entries) != 3 || v.Entries[0].Label != "start" || v.Entries[0].OnPath || !v.Entries[2].OnPath || v.Entries[0].Preview != "hello" {
+	if err != nil || len(v.Entries) != 5 || v.Entries[0].Label != "start" || v.Entries[0].OnPath || !v.Entries[4].OnPath || v.Entries[0].Preview != "hello" {
 		t.Fatalf("%+v %v", v, err)
 	}
 	fork, err := c.Fork(ctx, s.ID, client.ForkRequest{Entry: first.ID, Title: "fork", IdempotencyKey: "f"})
@@ -51,11 +60,11 @@ func TestTrees(t *testing.T) {
 		t.Errorf("%+v %v", again, err)
 	}
 	var file bytes.Buffer
-	if err := c.Export(ctx, s.ID, &file); err != nil || strings.Count(file.String(), "\n") != 4 {
+	if err := c.Export(ctx, s.ID, &file); err != nil || strings.Count(file.String(), "\n") != 6 {
 		t.Fatalf("%v %s", err, file.String())
 	}
 	in, err := c.Import(ctx, bytes.NewReader(file.Bytes()), client.ImportOptions{Title: "in", IdempotencyKey: "i"})
-	if err != nil || in.Entries != 3 || in.Format != "agentd" || in.Title != "in" {
+	if err != nil || in.Entries != 5 || in.Format != "agentd" || in.Title != "in" {
 		t.Fatalf("%+v %v", in, err)
 	}
 	if again, err := c.Import(ctx, bytes.NewReader(file.Bytes()), client.ImportOptions{Title: "in", IdempotencyKey: "i"}); err != nil || again.ID != in.ID {

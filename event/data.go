@@ -89,7 +89,8 @@ type Step struct {
 // Compaction says that the conversation's older part was replaced by a summary.
 type Compaction struct {
 	EntryID string `json:"entry_id,omitempty"`
-	// Reason is overflow, threshold or manual.
+	// Reason is overflow, threshold, manual, or branch: what is summarised is a way that
+	// the session left.
 	Reason string `json:"reason,omitempty"`
 	// TokensBefore and TokensAfter are about how large the conversation was and is.
 	TokensBefore int `json:"tokens_before,omitempty"`

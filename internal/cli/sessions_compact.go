@@ -51,22 +51,9 @@ func (a *app) compact(ctx context.Context, p place, id string, req client.Compac
 	if err != nil {
 		return err
 	}
-	var made *event.Compaction
-	for ev, err := range p.Watch(ctx, r.ID, 0) {
-		if err != nil {
-			return err
-		}
-		if c, ok := ev.Data.(*event.Compaction); ok {
-			made = c
-		}
-		end, ok := ev.Data.(*event.Ended)
-		switch {
-		case !ok:
-		case end.Error != nil:
-			return fmt.Errorf("the session is as it was: %s", end.Error.Message)
-		case ev.Type == event.RunCancelled:
-			return errors.New("the compaction was cancelled; the session is as it was")
-		}
+	made, err := a.waitCompaction(ctx, p, r.ID, "the compaction")
+	if err != nil {
+		return err
 	}
 	if a.asJSON() {
 		return a.value(made)
@@ -79,9 +66,31 @@ func (a *app) compact(ctx context.Context, p place, id string, req client.Compac
 		"messages", fmt.Sprintf("%d summarised, %d kept", made.Summarised, made.Kept), "summary by", made.Model)
 }
 
+// waitCompaction waits until the run that compacts a session, or summarises what it
+// leaves, has ended; nil: there was nothing to do.
+func (a *app) waitCompaction(ctx context.Context, p place, run, what string) (made *event.Compaction, err error) {
+	for ev, err := range p.Watch(ctx, run, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if c, ok := ev.Data.(*event.Compaction); ok {
+			made = c
+		}
+		end, ok := ev.Data.(*event.Ended)
+		switch {
+		case !ok:
+		case end.Error != nil:
+			return nil, fmt.Errorf("the session is as it was: %s", end.Error.Message)
+		case ev.Type == event.RunCancelled:
+			return nil, errors.New(what + " was cancelled; the session is as it was")
+		}
+	}
+	return made, nil
+}
+
 // compacted says what a compaction did, on one line.
 func compacted(c *event.Compaction) string {
-	why := map[string]string{"threshold": "the context window is nearly full", "overflow": "it was too large for the model", "manual": "by hand"}[c.Reason]
+	why := map[string]string{"threshold": "the context window is nearly full", "overflow": "it was too large for the model", "manual": "by hand", "branch": "a way that is left"}[c.Reason]
 	s := fmt.Sprintf("compacted (%s): about %d tokens before, %d now, %s summarised, %d kept", why, c.TokensBefore, c.TokensAfter, count(c.Summarised, "message"), c.Kept)
 	if c.Shortened > 0 {
 		s += fmt.Sprintf(", %d shortened", c.Shortened)
@@ -92,9 +101,9 @@ func compacted(c *event.Compaction) string {
 	return s
 }
 
-// summarised is what a compaction entry says, or "".
+// summarised is what a compaction or the summary of a branch says, or "".
 func summarised(e *client.Entry) string {
-	if e.Kind != "compaction" {
+	if e.Kind != "compaction" && e.Kind != "branch_summary" {
 		return ""
 	}
 	var c struct {
@@ -108,7 +117,10 @@ func summarised(e *client.Entry) string {
 	if json.Unmarshal(e.Data, &c) != nil {
 		return ""
 	}
-	text := fmt.Sprintf("(what is above is a summary for the model from here on; about %d tokens before, %d after", c.TokensBefore, c.TokensAfter)
+	text := "(a summary of the way that was left"
+	if e.Kind == "compaction" {
+		text = fmt.Sprintf("(what is above is a summary for the model from here on; about %d tokens before, %d after", c.TokensBefore, c.TokensAfter)
+	}
 	if c.Model != "" {
 		text += "; by " + c.Model
 	}

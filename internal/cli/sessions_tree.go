@@ -48,11 +48,12 @@ func (l *local) Append(ctx context.Context, sessionID string, req client.AppendR
 
 // Navigate implements trees.
 func (l *local) Navigate(ctx context.Context, sessionID string, req client.NavigateRequest) (*client.Moved, error) {
-	m, err := l.rt.Navigate(ctx, agentd.NavigateRequest{SessionID: sessionID, Entry: req.Entry, Before: req.Before, Label: req.Label, Summary: req.Summary, IfLeaf: req.IfLeaf})
+	m, err := l.rt.Navigate(ctx, agentd.NavigateRequest{SessionID: sessionID, Entry: req.Entry, Before: req.Before, Label: req.Label, Summary: req.Summary, IfLeaf: req.IfLeaf,
+		Summarize: req.Summarize, Instructions: req.Instructions, Profile: req.Profile})
 	if err != nil {
 		return nil, err
 	}
-	return &client.Moved{Session: (*client.Session)(m.SessionView), Entry: (*client.Entry)(m.Entry), Input: m.Input}, nil
+	return &client.Moved{Session: (*client.Session)(m.SessionView), Entry: (*client.Entry)(m.Entry), Input: m.Input, RunID: m.RunID}, nil
 }
 
 // Fork implements trees.
@@ -223,10 +224,16 @@ func (a *app) goTo(use, short, long string, label bool) *cobra.Command {
 			if label && req.Label == "" {
 				return &usageError{errors.New("--label is missing: what is the branch called?")}
 			}
+			if req.Summarize && req.Summary != "" {
+				return &usageError{errors.New("--summary is a summary, and --summarize has one written: give one of them")}
+			}
 			return a.alterTree(cmd.Context(), args[0], args[1], func(p place, id string) error {
 				req := req
 				req.Entry = id
 				m, err := p.Navigate(cmd.Context(), args[0], req)
+				if err == nil && m.RunID != "" {
+					err = a.summarised(cmd.Context(), p, m)
+				}
 				if err != nil {
 					return err
 				}
@@ -248,8 +255,24 @@ func (a *app) goTo(use, short, long string, label bool) *cobra.Command {
 	cmd.Flags().StringVar(&req.Label, "label", "", "what the way that begins here is called")
 	if !label {
 		cmd.Flags().StringVar(&req.Summary, "summary", "", "what models are told of the way that is left")
+		cmd.Flags().BoolVar(&req.Summarize, "summarize", false, "have a model write that")
+		cmd.Flags().StringVar(&req.Instructions, "instructions", "", "what that summary should dwell on")
+		cmd.Flags().StringVarP(&req.Profile, "profile", "p", "", "whose models write it (default: that of the session's last run)")
+		_ = cmd.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	}
 	return cmd
+}
+
+// summarised waits for the run that writes a summary, and takes in where the session stands then.
+func (a *app) summarised(ctx context.Context, p place, m *client.Moved) error {
+	if _, err := a.waitCompaction(ctx, p, m.RunID, "the summary"); err != nil {
+		return err
+	}
+	s, err := p.Session(ctx, m.ID)
+	if err == nil {
+		m.Session = s
+	}
+	return err
 }
 
 func (a *app) sessionsBranch() *cobra.Command {
@@ -259,7 +282,7 @@ func (a *app) sessionsBranch() *cobra.Command {
 
 func (a *app) sessionsNavigate() *cobra.Command {
 	return a.goTo("navigate SESSION ENTRY", "Go on from another entry",
-		"Have a session go on from another of its entries. Nothing is deleted: the way that\nis left stays in the tree, and --summary tells models what became of it.", false)
+		"Have a session go on from another of its entries. Nothing is deleted: the way that\nis left stays in the tree, and --summary tells models what became of it; with\n--summarize a model writes that.", false)
 }
 
 func (a *app) sessionsLabel() *cobra.Command {

@@ -15,7 +15,7 @@ func TestSessionTrees(t *testing.T) {
 	b := newBench(t)
 	for path, text := range map[string]string{
 		filepath.Join(b.configs, "agents/echo.yaml"): "profile_name: echo\nprimary_model: {provider: script, model: m, script: echo.yaml}\n",
-		filepath.Join(b.configs, "echo.yaml"):        "fallthrough: 'You said {{.User}}.'\n",
+		filepath.Join(b.configs, "echo.yaml"):        "turns:\n- when: {user: 'Summarise the conversation above'}\n  text: '<summary>It was about peas.</summary>'\nfallthrough: 'You said {{.User}}.'\n",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -59,6 +59,16 @@ func TestSessionTrees(t *testing.T) {
 	b.here("sessions", "navigate", ses, "zzzz").exits(1).complains("no entry whose id ends with zzzz", "sessions tree")
 	b.here("sessions", "navigate", ses, two[len(two)-1:][:0]+"0").exits(2).complains("ids that end with 0")
 	b.here("sessions", "navigate", "ses_x", "root").exits(1).complains("there is no session ses_x")
+
+	from := tree().Leaf
+	b.here("sessions", "navigate", ses, end, "--summarize", "--instructions", "dwell on peas").exits(0).says("goes on from " + two)
+	if now := tree(); now.Leaf == from || now.Entries[len(now.Entries)-1].Kind != "branch_summary" {
+		t.Errorf("%+v", now.Entries[len(now.Entries)-1])
+	}
+	b.here("sessions", "show", ses).exits(0).says("It was about peas.", "a summary of the way that was left; by script/m")
+	b.here("sessions", "navigate", ses, "root", "--summarize", "--summary", "x").exits(2)
+	b.here("sessions", "navigate", ses, "root", "--summarize", "-p", "nobody").complains("nobody")
+	b.here("sessions", "navigate", ses, from).exits(0)
 
 	fork := strings.TrimSpace(b.here("sessions", "fork", ses, end, "--title", "fork").exits(0).out)
 	b.here("sessions", "tree", fork).exits(0).says("one", "two", "fork: "+ses, "← here")

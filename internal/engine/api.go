@@ -72,6 +72,7 @@ type StartRequest struct {
 	Metadata      json.RawMessage
 	// Compact has the run do nothing but compact its session. See [Engine.Compact].
 	Compact *CompactRequest `json:",omitempty"`
+	leaves  *leaving
 	// Overrides narrow the profile for this run.
 	Overrides Overrides
 	// User is the end user that the client names, for limits and sums; at most 256

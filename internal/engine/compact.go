@@ -97,6 +97,7 @@ type compaction struct {
 	request CompactRequest
 	retry   run.Retry
 	seen    *RunID // for who observes model calls, or nil
+	note    string // added to what the model is told
 
 	made   compactionMade
 	budget compactionBudget
@@ -255,6 +256,9 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 	nothing := func(why string) run.Input {
 		return compacted{run.Compacted{At: d.at(), Error: why, Nothing: true}, &compactionMade{}}
 	}
+	if d.spec.Leaves != nil {
+		return d.summarizeLeft(eff, b)
+	}
 	s := d.sizes()
 	d.size(&s)
 	overflow := eff.Reason == run.CompactOverflow
@@ -268,21 +272,33 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 	if overflow && s.window > 0 && s.fixed > s.window*9/10 {
 		return nothing(fmt.Sprintf("the system prompt and the tools alone have about %d tokens, and the context window of %s has %d", s.fixed, d.model().Name, s.window))
 	}
-	system, _ := d.system()
-	c := &compaction{d: d, eff: eff, step: d.state.Step, agent: d.agent, msgs: d.conv.messages[:len(d.conv.messages):len(d.conv.messages)],
-		pots: d.state.Settings.Pots, fence: d.row.Epoch, rules: d.pace(), system: system, tools: d.tools.set.Specs(), retry: d.state.Settings.Retry, seen: d.observing(), cut: d.findCut(&s, eff.Reason)}
+	c := d.compaction(eff, d.conv.messages[:len(d.conv.messages):len(d.conv.messages)], d.findCut(&s, eff.Reason))
 	if !c.cut.Any() {
 		return nothing("there is nothing to leave out: what was said last has to stay")
 	}
 	if d.conv.made != nil {
 		c.earlier = d.conv.made.Compaction
 	}
+	c.describe(&s)
+	c.begin(s, b)
+	return nil
+}
+
+// compaction is one of messages that are cut so.
+func (d *driver) compaction(eff run.Compact, msgs []message.Message, cut session.Cut) *compaction {
+	system, _ := d.system()
+	c := &compaction{d: d, eff: eff, step: d.state.Step, agent: d.agent, msgs: msgs, cut: cut, models: d.summarisers(),
+		pots: d.state.Settings.Pots, fence: d.row.Epoch, rules: d.pace(), system: system, tools: d.tools.set.Specs(), retry: d.state.Settings.Retry, seen: d.observing()}
 	if d.spec.Compact != nil {
 		c.request = *d.spec.Compact
 	}
-	c.models = d.summarisers()
 	c.budget = compactionBudget{c: c}
-	c.describe(&s)
+	return c
+}
+
+// begin has the summary made when what was written so far is durable.
+func (c *compaction) begin(s sizes, b *batch) {
+	d := c.d
 	if slices.ContainsFunc(c.models, func(m Model) bool { return d.modelAway(&m) }) {
 		d.askedModel = true
 	}
@@ -307,7 +323,6 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 			}
 		})
 	})
-	return nil
 }
 
 // summarisers are the models that may write a summary: the one that is declared for it,
@@ -329,6 +344,12 @@ func (d *driver) summarisers() (out []Model) {
 	return out
 }
 
+// reads is whether a tool only reads.
+func (d *driver) reads(name string) bool {
+	_, spec, found := d.tools.set.Lookup(name)
+	return found && spec.Effect == tool.Read
+}
+
 // describe fills in what is known of the compaction before it is made.
 func (c *compaction) describe(s *sizes) {
 	d, body := c.d, &c.made.body
@@ -336,11 +357,7 @@ func (c *compaction) describe(s *sizes) {
 	if s.now == 0 {
 		body.TokensBefore = s.fixed + session.MessageTokens(c.msgs)
 	}
-	reads := func(name string) bool {
-		_, spec, found := d.tools.set.Lookup(name)
-		return found && spec.Effect == tool.Read
-	}
-	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], reads, &c.earlier, s.files())
+	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], d.reads, &c.earlier, s.files())
 	body.Context = session.Carry(c.msgs[:c.cut.To], d.windowFor(s, c.eff.Reason)/carriedPart)
 	c.made.to = c.cut.To
 	if c.cut.To < len(c.msgs) {
@@ -377,6 +394,10 @@ func sameContent(a, b *message.Message) bool {
 // writeCompaction writes the entry, and goes on with what is left of the conversation.
 func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64) {
 	made, c := d.compacted, &d.conv
+	if d.spec.Leaves != nil {
+		d.writeLeft(tx, w, now)
+		return
+	}
 	c.reduced = max(c.reduced, now)
 	short := made.body.Shortened[made.before:]
 	for i := range short {
@@ -435,5 +456,8 @@ func (m *compactionMade) charge(d *driver, tx *store.Tx, now int64) {
 func (d *driver) describeCompaction(p *event.Compaction) {
 	body, count := &d.compacted.body, &d.compacted.count
 	p.TokensBefore, p.TokensAfter, p.Model, p.Usage = body.TokensBefore, body.TokensAfter, body.Model, body.Usage
+	if body.Reason == reasonBranch {
+		p.Reason = body.Reason
+	}
 	p.Summarised, p.Kept, p.Shortened = count.Summarised, count.Kept, count.Shortened
 }

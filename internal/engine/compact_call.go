@@ -79,7 +79,7 @@ func (c *compaction) summary(ctx context.Context, s *sizes) (string, error) {
 	history, turn := c.msgs[c.cut.From:c.cut.Turn], c.msgs[c.cut.Turn:c.cut.To]
 	const note = "\n\nWhat you see is the beginning of a turn that is still under way: its end is kept as it is, and follows your summary. " +
 		"Say what was asked, what was done for it so far and what came of that, so that the end can be understood."
-	about := ""
+	about := c.note
 	if len(history) == 0 && c.earlier.Summary != "" {
 		history, turn, about = turn, nil, note
 	}

@@ -424,6 +424,11 @@ func (d *driver) started() run.Input {
 	d.turnSettings(&settings)
 	d.pots(&settings)
 	leaf := d.conv.tip
-	return run.Started{At: d.at(), Settings: settings, EntryBase: entryBase(d.spec.EntryBase, d.stands), Leaf: leaf, Prompt: d.spec.Prompt,
+	var stood *string
+	if leaf != d.stands {
+		at := d.stands
+		stood = &at
+	}
+	return run.Started{At: d.at(), Settings: settings, EntryBase: entryBase(d.spec.EntryBase, d.stands), Leaf: leaf, Stood: stood, Prompt: d.spec.Prompt,
 		Routing: d.agent.Routing, Facts: d.facts(), Compact: d.spec.Compact != nil}
 }

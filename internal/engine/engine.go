@@ -218,8 +218,6 @@ type Config struct {
 	Images session.ImageLimits
 	// Trees bound what is read of session files and copied of sessions.
 	Trees TreeLimits
-	// SummarizeBranch makes summaries of ways that are left; nil: nobody does.
-	SummarizeBranch BranchSummarizer
 	// Budgets are the pots that runs share beyond their own trees.
 	Budgets Budgets
 	// KeepEphemeral is how long ephemeral sessions are kept after their last

@@ -72,16 +72,9 @@ func (e *Engine) Fork(ctx context.Context, req ForkRequest) (*SessionView, error
 		return nil, &fault.Error{Kind: fault.Invalid, Field: "all", Err: errors.New("all of a session, or the way to one entry: give one of them")}
 	}
 	ref := Ref{req.Tenant, req.SessionID}
-	ses, t, err := e.tree(ctx, ref)
+	ses, t, err := e.forkable(ctx, ref, req.Entry == "")
 	if err != nil {
 		return nil, err
-	}
-	if req.Entry == "" {
-		if active, err := e.unfinished(ctx, ref); err != nil {
-			return nil, err
-		} else if active != "" {
-			return nil, occupied(active, "Wait for it, cancel it, or name an entry.")
-		}
 	}
 	var from []*store.Entry
 	leaf := ses.Leaf
@@ -135,6 +128,31 @@ func (e *Engine) Fork(ctx context.Context, req ForkRequest) (*SessionView, error
 		return nil, err
 	}
 	return e.created(ctx, "engine.Fork", tx)
+}
+
+// forkable reads a session with all its entries; still says that no run of it may be at
+// work. One that ended as it was read has written more since.
+func (e *Engine) forkable(ctx context.Context, ref Ref, still bool) (*store.Session, *session.Tree, error) {
+	for {
+		ses, t, err := e.tree(ctx, ref)
+		if err != nil || !still {
+			return ses, t, err
+		}
+		active, err := e.unfinished(ctx, ref)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case active != "":
+			return nil, nil, occupied(active, "Wait for it, cancel it, or name an entry.")
+		}
+		now, err := e.store.Session(ctx, ref.Tenant, ref.ID)
+		if err != nil {
+			return nil, nil, notFound("session", ref.ID, err)
+		}
+		if now.Leaf == ses.Leaf {
+			return ses, t, nil
+		}
+	}
 }
 
 func (e *Engine) fits(n int) error {

@@ -1,14 +1,18 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
 	"agentd/fault"
+	"agentd/internal/prompt"
 	"agentd/internal/session"
 	"agentd/internal/store"
 	"agentd/message"
+	"agentd/model"
 	"agentd/tool"
 )
 
@@ -122,4 +126,55 @@ func TestHistoryBehindCalls(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, s, c.want)
 		}
 	}
+}
+
+// A run that started elsewhere and is rolled back leaves the session where it stood.
+func TestRollbackOfARunFromAnEntry(t *testing.T) {
+	var rec recorder
+	g := newGate()
+	h := newHarness(t, rec.model, gated("work", tool.Read, g))
+	ses := h.ends(h.begin(StartRequest{Input: blocks("one")}), "completed").SessionID
+	one := h.said(ses, "I hear one.")
+	h.ends(h.begin(StartRequest{SessionID: ses, Input: blocks("two")}), "completed")
+	r := h.begin(StartRequest{SessionID: ses, From: one, Input: blocks("go")})
+	<-g.entered
+	next := h.rollBack(ses, "three")
+	h.ends(r, "cancelled")
+	h.ends(next, "completed")
+	if want := "one|I hear one.|two|I hear two.|three"; rec.last() != want {
+		t.Errorf("the model was shown %q, want %q", rec.last(), want)
+	}
+}
+
+// What is known of the world goes with what is said now, not with the history that a
+// client brings; and a message that is said otherwise does not bring it back as words.
+func TestContextGoesWithTheNewestMessage(t *testing.T) {
+	var last *model.Request
+	h := newHarness(t, func(ctx context.Context, step int, req *model.Request) (*message.Message, error) {
+		last = req
+		return listener(ctx, step, req)
+	})
+	var asked []string
+	h.agents["test"].Context = []ContextSource{func(_ context.Context, of *ContextRequest) ([]prompt.Block, error) {
+		asked = append(asked, of.Words)
+		return []prompt.Block{block("world", "w")}, nil
+	}}
+	ses, err := h.engine.CreateSession(t.Context(), SessionRequest{Tenant: store.DefaultTenant})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.ends(h.begin(StartRequest{SessionID: ses.ID, From: Root, Input: blocks("now"), ContextBlocks: []ContextBlock{block("tree", "t")}, History: []message.Message{
+		message.User("then"), {Role: message.RoleAssistant, Content: blocks("So it was.")}}}), "completed")
+	var got [][]string
+	for i := range last.Messages {
+		got = append(got, beside(&last.Messages[i]))
+	}
+	if want := [][]string{nil, nil, {"world=w", "tree=t"}}; !reflect.DeepEqual(got, want) || !reflect.DeepEqual(asked, []string{"now"}) {
+		t.Errorf("%v, asked with %v", got, asked)
+	}
+	m := h.navigate(ses.ID, h.said(ses.ID, "now"), func(r *NavigateRequest) { r.Before = true })
+	if !reflect.DeepEqual(m.Input, blocks("now")) {
+		t.Errorf("%+v", m.Input)
+	}
+	h.ends(h.begin(StartRequest{SessionID: ses.ID, Input: m.Input}), "completed")
 }

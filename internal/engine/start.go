@@ -36,6 +36,8 @@ type spec struct {
 	References []json.RawMessage `json:"references,omitempty"`
 	// Compact: the run is there to compact its session.
 	Compact *CompactRequest `json:"compact,omitempty"`
+	// Leaves: what it is to summarise is the way that the session leaves by it.
+	Leaves *leaving `json:"leaves,omitempty"`
 }
 
 // Start accepts a run. It is durable when Start returns, and is driven at once if
@@ -221,7 +223,7 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 	now := e.now()
 	id := e.cfg.NewID()
 	tx := &store.Tx{Tenant: req.Tenant}
-	sp := spec{EntryBase: id, Overrides: req.Overrides, Page: req.Page, References: req.References, Compact: req.Compact}
+	sp := spec{EntryBase: id, Overrides: req.Overrides, Page: req.Page, References: req.References, Compact: req.Compact, Leaves: req.leaves}
 	row := &store.Run{ID: "run_" + id, SessionID: req.SessionID, Profile: agent.Profile, Version: agent.Version, Mode: req.Mode, User: req.user(),
 		IdempotencyKey: req.IdempotencyKey, RequestHash: req.hash(), Metadata: req.Metadata, Created: now,
 		RunUpdate: store.RunUpdate{Status: string(run.Queued)}}

@@ -22,11 +22,6 @@ import (
 // Root names the beginning of a session where an entry is named.
 const Root = "root"
 
-// BranchSummarizer makes the summary of a way that is left: entries, oldest first. It
-// is called while nothing else can happen in the session, and its error leaves the
-// session as it is.
-type BranchSummarizer func(ctx context.Context, session Ref, left []*store.Entry) (string, error)
-
 // AppendRequest writes an entry behind a session's leaf.
 type AppendRequest struct {
 	Tenant, SessionID string
@@ -47,10 +42,16 @@ type NavigateRequest struct {
 	Before bool
 	// Label is what people call the way that begins here.
 	Label string
-	// Summary tells the model what became of the way that is left. Summarize has it
-	// made, if there is none and something is left.
+	// Summary tells the model what became of the way that is left. Summarize has a model
+	// write it, if there is none and something was said there: a run does that, and the
+	// session moves as it completes.
 	Summary   string
 	Summarize bool
+	// Instructions are added to what that model is told, at most 4096 bytes. Profile says
+	// whose models are asked, "" that of the session's last run. User and Caller are the
+	// run's, as in [StartRequest].
+	Instructions, Profile string
+	User, Caller          string
 	// IfLeaf refuses the change with kind Conflict if the session stands elsewhere;
 	// nil does not ask.
 	IfLeaf *string
@@ -63,6 +64,9 @@ type Moved struct {
 	Entry *EntryView `json:"entry,omitempty"`
 	// Input is the message that Before left out.
 	Input []message.Block `json:"input,omitempty"`
+	// RunID is the run that writes the summary: the session moves when it completes, with
+	// the stop reason compacted, and stays where it is if it does not.
+	RunID string `json:"run_id,omitempty"`
 }
 
 // NodeView is an entry in its tree as clients see it, without all that it says.
@@ -261,7 +265,8 @@ func target(t *session.Tree, sessionID, entry string, before bool) (at string, i
 		if n.Kind != session.KindMessage || json.Unmarshal(n.Body, &m) != nil || m.Role != message.RoleUser {
 			return "", nil, bad("entry %s is no message of the user's: only what is ahead of those can be gone to", entry)
 		}
-		at, input = n.Parent, m.Content
+		at = n.Parent
+		_, input = m.Split() // the rest is put beside them again
 	}
 	if !t.Whole(at) {
 		return "", nil, bad("the way to entry %s is broken: an entry ahead of it is gone", entry)
@@ -273,14 +278,16 @@ func target(t *session.Tree, sessionID, entry string, before bool) (at string, i
 // what is left behind stays in the tree. A session with an active run is a conflict.
 func (e *Engine) Navigate(ctx context.Context, req NavigateRequest) (*Moved, error) {
 	ref := Ref{req.Tenant, req.SessionID}
-	if req.Summarize && e.cfg.SummarizeBranch == nil {
-		return nil, &fault.Error{Kind: fault.Unsupported, Field: "summarize", Err: errors.New("nothing here makes summaries of branches"), Hint: "Give a summary."}
+	if req.Summarize && req.Summary == "" {
+		if m, err := e.summarizeLeft(ctx, &req); m != nil || err != nil {
+			return m, err
+		}
 	}
 	out := &Moved{}
 	ses, err := e.alter(ctx, ref, func(c *treeChange) error {
 		from := c.ses.Leaf
-		if req.IfLeaf != nil && *req.IfLeaf != from {
-			return &fault.Error{Kind: fault.Conflict, Field: "if_leaf", Err: fmt.Errorf("the session stands at %q", from), Hint: "Look at the session again."}
+		if err := req.standsAt(from); err != nil {
+			return err
 		}
 		at, input, err := target(c.tree, ref.ID, req.Entry, req.Before)
 		if err != nil {
@@ -288,11 +295,6 @@ func (e *Engine) Navigate(ctx context.Context, req NavigateRequest) (*Moved, err
 		}
 		out.Input = input
 		b := session.BranchSummary{Branch: session.Branch{From: from, Label: req.Label}, Summary: req.Summary}
-		if left := c.tree.Left(from, at); req.Summarize && b.Summary == "" && len(left) > 0 {
-			if b.Summary, err = e.cfg.SummarizeBranch(ctx, ref, left); err != nil {
-				return err
-			}
-		}
 		if at == from && b.Summary == "" && b.Label == "" {
 			return nil
 		}
@@ -300,17 +302,9 @@ func (e *Engine) Navigate(ctx context.Context, req NavigateRequest) (*Moved, err
 		if b.Summary != "" {
 			kind, body = session.KindBranchSummary, b
 		}
-		raw, err := json.Marshal(body)
-		if err == nil {
-			raw, err = session.CheckData(kind, raw)
-		}
+		raw, err := branchBody(kind, body)
 		if err != nil {
-			f := invalidBody(err)
-			var of *fault.Error
-			if errors.As(f, &of) {
-				of.Field = strings.TrimPrefix(of.Field, "data.")
-			}
-			return f
+			return err
 		}
 		c.write(at, kind, raw)
 		out.Entry = entryView(c.tx.Entries[0])
@@ -321,6 +315,31 @@ func (e *Engine) Navigate(ctx context.Context, req NavigateRequest) (*Moved, err
 	}
 	out.SessionView = sessionView(ses)
 	return out, nil
+}
+
+// standsAt refuses a request that is for a session which stands elsewhere.
+func (req *NavigateRequest) standsAt(leaf string) error {
+	if req.IfLeaf != nil && *req.IfLeaf != leaf {
+		return &fault.Error{Kind: fault.Conflict, Field: "if_leaf", Err: fmt.Errorf("the session stands at %q", leaf), Hint: "Look at the session again."}
+	}
+	return nil
+}
+
+// branchBody checks the body of a branch, and names the field of the request that is wrong.
+func branchBody(kind string, body any) (json.RawMessage, error) {
+	raw, err := json.Marshal(body)
+	if err == nil {
+		raw, err = session.CheckData(kind, raw)
+	}
+	if err != nil {
+		f := invalidBody(err)
+		var of *fault.Error
+		if errors.As(f, &of) {
+			of.Field = strings.TrimPrefix(of.Field, "data.")
+		}
+		return nil, f
+	}
+	return raw, nil
 }
 
 // maxPreview bounds, in characters, what a tree shows of an entry.

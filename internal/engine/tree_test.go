@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -162,36 +161,14 @@ leaf 10
 	bad(fault.Invalid, "nothing ahead", NavigateRequest{Entry: Root, Before: true})
 	bad(fault.Invalid, "control characters", NavigateRequest{Entry: Root, Label: "\x1b[2J"})
 	bad(fault.Conflict, "stands at", NavigateRequest{Entry: Root, IfLeaf: &gone})
-	bad(fault.Unsupported, "", NavigateRequest{Entry: Root, Summarize: true})
+	bad(fault.Conflict, "stands at", NavigateRequest{Entry: Root, IfLeaf: &gone, Summarize: true})
+	bad(fault.Invalid, "control characters", NavigateRequest{Entry: Root, Label: "\x1b[2J", Summarize: true})
+	bad(fault.NotFound, "no-profile", NavigateRequest{Entry: Root, Profile: "no-profile", Summarize: true})
 	bad(fault.NotFound, "", NavigateRequest{SessionID: "ses_nope", Entry: Root})
 	_, err := h.engine.Navigate(context.Background(), NavigateRequest{Tenant: "other", SessionID: ses, Entry: Root})
 	h.refuses(err, fault.NotFound, "")
 	if h.drawn(ses) != before {
 		t.Error("what was refused changed something")
-	}
-}
-
-// A summary that is made is of what is left behind; one that fails changes nothing.
-func TestNavigateSummarizes(t *testing.T) {
-	var rec recorder
-	h := newHarness(t, rec.model)
-	r := h.ends(h.begin(StartRequest{Input: blocks("one")}), "completed")
-	h.ends(h.begin(StartRequest{SessionID: r.SessionID, Input: blocks("two")}), "completed")
-	var fails error
-	h.engine.cfg.SummarizeBranch = func(_ context.Context, ref Ref, left []*store.Entry) (string, error) {
-		items, _ := session.Items(left)
-		return fmt.Sprintf("%d from %q", len(items), items[0].Text()), fails
-	}
-	fails = errors.New("no model")
-	before := h.drawn(r.SessionID)
-	one := h.said(r.SessionID, "I hear one.")
-	if _, err := h.engine.Navigate(context.Background(), NavigateRequest{Tenant: store.DefaultTenant, SessionID: r.SessionID, Entry: one, Summarize: true}); !errors.Is(err, fails) || h.drawn(r.SessionID) != before {
-		t.Errorf("%v", err)
-	}
-	fails = nil
-	m := h.navigate(r.SessionID, one, func(r *NavigateRequest) { r.Summarize = true })
-	if !strings.Contains(string(m.Entry.Data), `2 from \"two\"`) {
-		t.Errorf("%s", m.Entry.Data)
 	}
 }
 
@@ -414,4 +391,41 @@ func TestExportImport(t *testing.T) {
 	h.refuses(err, fault.Invalid, "line 1")
 	_, err = h.engine.Export(ctx, Ref{"other", in.ID})
 	h.refuses(err, fault.NotFound, "")
+}
+
+// slowRuns is a store in which something happens ahead of each question for runs.
+type slowRuns struct {
+	store.Store
+	ahead func()
+}
+
+func (s *slowRuns) Runs(ctx context.Context, tenant string, f store.RunFilter) ([]*store.Run, string, error) {
+	if f.SessionID != "" && s.ahead != nil {
+		s.ahead()
+	}
+	return s.Store.Runs(ctx, tenant, f)
+}
+
+// A run that ends while its session is copied is copied whole.
+func TestForkMeetsTheEndOfARun(t *testing.T) {
+	g := newGate()
+	h := newHarness(t, listener, gated("work", tool.Read, g))
+	h.engine.Close()
+	slow := &slowRuns{Store: h.store}
+	h.store = slow
+	h.start()
+	r := h.begin(StartRequest{Input: blocks("go")})
+	<-g.entered
+	slow.ahead = func() {
+		slow.ahead = nil
+		close(g.open)
+		h.ends(r, "completed")
+	}
+	v, err := h.engine.Fork(context.Background(), ForkRequest{Tenant: store.DefaultTenant, SessionID: r.SessionID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := h.drawn(v.ID); !strings.Contains(got, "Done.") {
+		t.Errorf("%s", got)
+	}
 }

@@ -38,7 +38,7 @@ func (d *driver) untrusted(callID string, args json.RawMessage) bool {
 		}
 	}
 	for i := range msgs {
-		if m := &msgs[i]; session.Summary(m) && i < len(d.conv.origins) && d.conv.origins[i].own {
+		if m := &msgs[i]; session.Retold(m) && i < len(d.conv.origins) && d.conv.origins[i].own {
 			return true // it may stand for what tools gave
 		}
 		if m := &msgs[i]; m.Role == message.RoleToolResult && i < len(d.conv.origins) && d.conv.origins[i].own && !d.tools.trusted(m.ToolName) {

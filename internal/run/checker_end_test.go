@@ -50,7 +50,7 @@ func (c *checker) checkEnd(tr Transition) {
 // checkLeaf holds the leaf to written entries and to moving forward (12).
 func (c *checker) checkLeaf(before State) {
 	path := map[string]bool{}
-	for id := c.s.Leaf; id != c.base; {
+	for id := c.s.Leaf; id != c.base && id != c.stood; {
 		path[id] = true
 		parent, ok := c.entries[id]
 		if !ok {

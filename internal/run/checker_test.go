@@ -33,7 +33,8 @@ type checker struct {
 	toldBelow  map[string]bool   // interrupts below that were told and not told to end
 
 	entries  map[string]string // entry → parent
-	base     string            // where the session stood
+	base     string            // where the run started
+	stood    string            // where the session stood
 	settings Settings
 
 	batch     []string // calls of the last committed reply, in source order
@@ -209,7 +210,10 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 	}
 	switch in := in.(type) {
 	case Started:
-		c.settings, c.base = in.Settings, in.Leaf
+		c.settings, c.base, c.stood = in.Settings, in.Leaf, in.Leaf
+		if in.Stood != nil {
+			c.stood = *in.Stood
+		}
 	case ModelDone:
 		c.close("model", in)
 		c.usage.Add(in.Message.Usage)

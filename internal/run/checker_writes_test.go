@@ -56,8 +56,8 @@ func (c *checker) write(before State, in Input, w Write) {
 		}
 	case RollBack:
 		c.entry(w.Entry, w.Parent)
-		if !c.rollsBack || w.Parent != c.base || !c.s.Status.Ended() || c.rollback != "" || w.Entry != c.s.Leaf {
-			c.fail(17, "%+v; the session stood at %q", w, c.base)
+		if !c.rollsBack || w.Parent != c.stood || !c.s.Status.Ended() || c.rollback != "" || w.Entry != c.s.Leaf {
+			c.fail(17, "%+v; the session stood at %q", w, c.stood)
 		}
 		c.rollback = w.Entry
 	case ReturnQueued:

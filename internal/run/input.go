@@ -29,8 +29,11 @@ type Started struct {
 	// EntryBase makes the run's entry ids; it must sort after every id in
 	// the session and be unique in it.
 	EntryBase string `json:"entry_base"`
-	// Leaf is where the session stands.
+	// Leaf is where the run starts.
 	Leaf string `json:"leaf,omitempty"`
+	// Stood is where the session stands if that is elsewhere, or nil: what is left of a
+	// run that is rolled back.
+	Stood *string `json:"stood,omitempty"`
 	// Prompt is the queued inputs that the run was started with.
 	Prompt []string `json:"prompt,omitempty"`
 	// Routing and Facts decide the order of the models, see [Order]. Without a

@@ -12,7 +12,10 @@ func (m *machine) rollBack() {
 	if !s.Rollback || s.Start == nil || s.Leaf == *s.Start {
 		return
 	}
-	entry := s.nextEntry()
-	m.write(RollBack{Entry: entry, Parent: *s.Start})
+	entry, parent := s.nextEntry(), *s.Start
+	if s.Stood != nil {
+		parent = *s.Stood
+	}
+	m.write(RollBack{Entry: entry, Parent: parent})
 	s.Leaf = entry
 }

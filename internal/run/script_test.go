@@ -254,6 +254,9 @@ func (p *player) start(at At, w words) Input {
 		p.t.Fatalf("unknown settings %v", w.args)
 	}
 	in := Started{At: at, Settings: s, EntryBase: "e", Routing: w.named["routing"], Compact: compact}
+	if at := w.named["stood"]; at != "" {
+		in.Stood = &at
+	}
 	if facts := w.named["facts"]; facts != "" {
 		for f := range strings.SplitSeq(facts, ",") {
 			price, latency, _ := strings.Cut(f, "/")

@@ -25,7 +25,7 @@ func (m *machine) started(in Started) error {
 		s.Settings.Order = Order(in.Routing, in.Facts)
 	}
 	s.EntryBase, s.Leaf = in.EntryBase, in.Leaf
-	s.Start = &in.Leaf
+	s.Start, s.Stood = &in.Leaf, in.Stood
 	m.tell(event.RunStarted, &event.Started{SessionID: s.SessionID})
 	m.startClock(in.Settings.MaxRunMS)
 	for _, id := range in.Prompt {

@@ -115,9 +115,11 @@ type State struct {
 	Entries   int    `json:"entries,omitempty"`
 	// Leaf is the tip of the session's path as far as it has no gap.
 	Leaf string `json:"leaf,omitempty"`
-	// Start is where the session stood when the run started; nil in runs that
+	// Start is where the run started; nil in runs that
 	// started before this was kept, which can not be rolled back.
 	Start *string `json:"start,omitempty"`
+	// Stood is where the session stood then if the run started elsewhere, or nil.
+	Stood *string `json:"stood,omitempty"`
 
 	// Step counts model calls (retries not counted), TurnSteps those since
 	// the last user message, but for one that closes the turn.

@@ -35,6 +35,8 @@ func (e *fake) Navigate(ctx context.Context, req engine.NavigateRequest) (*engin
 		return nil, err
 	case req.IfLeaf != nil && *req.IfLeaf != v.Leaf:
 		return nil, fault.New(fault.Conflict, "it stands elsewhere")
+	case req.Summarize && req.Instructions == "dwell" && req.Profile == "helper":
+		return &engine.Moved{SessionView: v, RunID: "run_1"}, nil
 	}
 	return &engine.Moved{SessionView: v, Entry: &engine.EntryView{ID: "e2", Parent: req.Entry, Kind: "branch", CreatedAt: stamp}}, nil
 }

@@ -87,20 +87,25 @@ func decodeMessage(raw json.RawMessage) (*message.Message, error) {
 
 func (s *Server) navigate(w http.ResponseWriter, r *http.Request) error {
 	var b struct {
-		Entry   string  `json:"entry_id"`
-		Before  bool    `json:"before"`
-		Label   string  `json:"label"`
-		Summary string  `json:"summary"`
-		IfLeaf  *string `json:"if_leaf"`
+		Entry        string  `json:"entry_id"`
+		Before       bool    `json:"before"`
+		Label        string  `json:"label"`
+		Summary      string  `json:"summary"`
+		Summarize    bool    `json:"summarize"`
+		Instructions string  `json:"instructions"`
+		Profile      string  `json:"profile"`
+		IfLeaf       *string `json:"if_leaf"`
 	}
 	if err := s.readOptional(w, r, &b); err != nil {
 		return err
 	}
 	v, err := s.engine.Navigate(r.Context(), engine.NavigateRequest{Tenant: tenant(r), SessionID: r.PathValue("id"), Entry: b.Entry, Before: b.Before,
-		Label: b.Label, Summary: b.Summary, IfLeaf: b.IfLeaf})
+		Label: b.Label, Summary: b.Summary, Summarize: b.Summarize, Instructions: b.Instructions, Profile: b.Profile, IfLeaf: b.IfLeaf,
+		User: wire.UserOf(r, s.opts.UserHeader), Caller: engine.CallerOf(wire.RequestOf(r.Context()).Key)})
 	if err != nil {
 		return err
 	}
+	wire.RequestOf(r.Context()).Run = v.RunID
 	wire.WriteJSON(w, http.StatusOK, v)
 	return nil
 }

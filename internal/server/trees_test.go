@@ -23,6 +23,8 @@ func TestTreesOfSessions(t *testing.T) {
 		{"POST", at + "/navigate", `{"entry_id":"e1"}`, 200, `"kind":"branch"`},
 		{"POST", at + "/navigate", `{"entry_id":"e1","if_leaf":"e9"}`, 409, "elsewhere"},
 		{"POST", at + "/navigate", `{"entry":"e1"}`, 400, "entry"},
+		{"POST", at + "/navigate", `{"entry_id":"e1","summarize":1}`, 400, "summarize"},
+		{"POST", at + "/navigate", `{"entry_id":"e1","summarize":true,"instructions":"dwell","profile":"helper"}`, 200, `"run_id":"run_1"`},
 		{"POST", at + "/fork", `{"title":"f"}`, 201, `"title":"f"`},
 		{"POST", at + "/fork", `{"metadata":[1]}`, 400, "metadata"},
 		{"GET", at + "/export", "", 200, `{"type":"session"}`},

@@ -65,16 +65,20 @@ func (c *Compaction) Message(at int64) (message.Message, bool) {
 	b.WriteString("The conversation up to here is replaced by this summary of it. Go on from it; do not mention it unless you are asked.\n\n<summary>\n")
 	b.WriteString(strings.ReplaceAll(strings.TrimSpace(c.Summary), "</summary>", "</ summary>"))
 	b.WriteString("\n</summary>")
-	list := func(tag string, files []string) {
-		if len(files) > 0 {
-			fmt.Fprintf(&b, "\n\n<%s>\n%s\n</%s>", tag, strings.Join(files, "\n"), tag)
-		}
-	}
-	list("files-read", c.ReadFiles)
-	list("files-modified", c.ModifiedFiles)
+	writeFiles(&b, c.ReadFiles, c.ModifiedFiles)
 	m := message.Message{Role: message.RoleUser, Content: append(slices.Clone(c.Context), message.Text(b.String()))}
 	m.Timestamp, m.Details = at, json.RawMessage(summaryDetails)
 	return m, true
+}
+
+func writeFiles(b *strings.Builder, read, modified []string) {
+	list := func(tag string, files []string) {
+		if len(files) > 0 {
+			fmt.Fprintf(b, "\n\n<%s>\n%s\n</%s>", tag, strings.Join(files, "\n"), tag)
+		}
+	}
+	list("files-read", read)
+	list("files-modified", modified)
 }
 
 // Made is a compaction that counts, and when it was made, in Unix milliseconds.

@@ -61,6 +61,9 @@ func Items(path []*store.Entry) (items []Item, problems []Problem) {
 			problems = append(problems, Problem{e.ID, "it is damaged"})
 			continue
 		}
+		if Retold(&it.Message) {
+			it.Details = nil // only entries of their own kinds are summaries
+		}
 		items = append(items, it)
 	}
 	return items, problems

@@ -57,7 +57,7 @@ type piEntry struct {
 // readPi reads the lines behind the header of a file of Pi. Version 1 is a line of
 // entries without ids. Entries whose parent is not there become roots.
 func readPi(f *File, h *fileHeader, lines *lineReader) error {
-	p := &piReader{f: f, linear: h.Version < 2, at: map[string]string{"": ""}}
+	p := &piReader{f: f, linear: h.Version < 2, at: map[string]string{"": ""}, parents: map[string]string{}}
 	for {
 		raw, err := lines.next()
 		if errors.Is(err, io.EOF) {
@@ -84,6 +84,8 @@ type piReader struct {
 	last string
 	// index are the ids of version 1, in which entries name each other by number.
 	index []string
+	// parents are those of the entries, by their ids.
+	parents map[string]string
 }
 
 func (p *piReader) line(n int, raw []byte) {
@@ -123,7 +125,7 @@ func (p *piReader) line(n int, raw []byte) {
 		p.f.warn(n, "left out: %v", err)
 	}
 	if kept {
-		p.at[l.ID] = e.ID
+		p.at[l.ID], p.parents[e.ID] = e.ID, e.Parent
 		p.f.Entries = append(p.f.Entries, e)
 	}
 }
@@ -154,9 +156,11 @@ func (p *piReader) body(e *store.Entry, l *piEntry) (bool, error) {
 				first = p.index[i]
 			}
 		}
-		return data(KindCompaction, map[string]any{"summary": l.Summary, "firstKeptId": p.at[first], "tokensBefore": l.TokensBefore})
+		summary, read, modified := piFiles(l.Summary, l.Details)
+		return data(KindCompaction, Compaction{Summary: summary, FirstKept: p.kept(e.Parent, first), ReadFiles: read, ModifiedFiles: modified, TokensBefore: int(l.TokensBefore)})
 	case "branch_summary":
-		b := BranchSummary{Summary: l.Summary}
+		b := BranchSummary{}
+		b.Summary, b.ReadFiles, b.ModifiedFiles = piFiles(l.Summary, l.Details)
 		b.From = p.at[l.FromID] // "root" is none
 		return data(KindBranchSummary, b)
 	case "label":
@@ -182,6 +186,37 @@ func (p *piReader) body(e *store.Entry, l *piEntry) (bool, error) {
 		return false, nil
 	}
 	return false, fmt.Errorf("type: %q is no kind of entry that is known", clip(l.Type))
+}
+
+// kept is the entry that a compaction behind parent keeps the conversation from, of Pi's
+// id. One that was left out is stood for by what comes behind it, not ahead of it: what is
+// ahead is summarised.
+func (p *piReader) kept(parent, first string) string {
+	at, there := p.at[first]
+	if !there || at == first {
+		return at
+	}
+	behind := ""
+	for id := parent; id != "" && id != at; id = p.parents[id] {
+		behind = id
+	}
+	return behind
+}
+
+// piFiles are the files of a summary of Pi, which says them in details and, between tags,
+// at the end of its text: they are said once.
+func piFiles(text string, details json.RawMessage) (summary string, read, modified []string) {
+	var d struct{ ReadFiles, ModifiedFiles []string }
+	if json.Unmarshal(details, &d) != nil || len(d.ReadFiles)+len(d.ModifiedFiles) == 0 {
+		return text, nil, nil
+	}
+	for _, tag := range []string{"modified-files", "read-files"} { // in the order of their ends
+		end := strings.TrimSpace(text)
+		if from := strings.LastIndex(end, "<"+tag+">"); from > 0 && strings.HasSuffix(end, "</"+tag+">") {
+			text = strings.TrimSpace(end[:from])
+		}
+	}
+	return text, d.ReadFiles, d.ModifiedFiles
 }
 
 func (p *piReader) custom(e *store.Entry, kind string, content, details json.RawMessage, display *bool) (bool, error) {

@@ -82,7 +82,7 @@ func TestReadPi(t *testing.T) {
 	if by["a0000009"].Parent != "a0000007" || by["a0000011"].Parent != "" {
 		t.Errorf("%s", outlineOf(f))
 	}
-	if by["a0000002"].Kind != KindThinkingChange || by["a0000001"].Kind != KindModelChange || string(by["a000000d"].Body) != `{"firstKeptId":"a0000009","summary":"## Goal\nfiles","tokensBefore":1246}` {
+	if by["a0000002"].Kind != KindThinkingChange || by["a0000001"].Kind != KindModelChange || string(by["a000000d"].Body) != `{"summary":"## Goal\nfiles","first_kept":"a0000009","read_files":["a.go"],"tokens_before":1246}` {
 		t.Errorf("%s", outlineOf(f))
 	}
 	path := NewTree(f.Entries, f.Leaf).Path("a000000e")
@@ -109,7 +109,7 @@ func TestReadPiVersion1(t *testing.T) {
 	want := `pi "" leaf=line5
 line2<- message {"role":"user","content":[{"type":"text","text":"one"}],"timestamp":1761987601000}
 line3<-line2 custom {"type":"note","content":[{"type":"text","text":"hooked"}],"display":true}
-line4<-line3 compaction {"firstKeptId":"line3","summary":"short","tokensBefore":9}
+line4<-line3 compaction {"summary":"short","first_kept":"line3","tokens_before":9}
 line5<-line4 message {"role":"user","content":[{"type":"text","text":"two"}],"timestamp":1761987604000}
 `
 	if got != want {
@@ -209,7 +209,7 @@ func grow(rnd *rand.Rand, n int) (*store.Session, []*store.Entry) {
 		case 5:
 			data(KindCustom, Custom{Type: "t", Data: json.RawMessage(`{"id":"e000001","x":"` + "é" + `"}`), Content: []message.Block{message.Text("y" + text)}})
 		case 6:
-			data(KindCompaction, map[string]any{"summary": text, "firstKeptId": some(), "kept": []string{some(), "no id"}, "tokensBefore": 7})
+			data(KindCompaction, map[string]any{"summary": text, "firstKeptId": some(), "shortened": []string{some(), "no id"}, "tokensBefore": 7})
 		case 7:
 			e.Kind = KindRollback
 		default:
@@ -335,4 +335,66 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What says the same as an id by chance is left alone: only what names entries is renamed.
+func TestRenameNamesEntriesOnly(t *testing.T) {
+	entries := []*store.Entry{{ID: "a.go", Kind: KindMessage, Body: json.RawMessage(`{}`)}, {ID: "manual", Parent: "a.go", Kind: KindMessage, Body: json.RawMessage(`{}`)},
+		{ID: "c", Parent: "manual", Kind: KindCompaction, Body: json.RawMessage(`{"summary":"a.go","first_kept":"manual","shortened":["manual"],"read_files":["a.go"],"reason":"manual"}`)},
+		{ID: "s", Parent: "c", Kind: KindBranchSummary, Body: json.RawMessage(`{"from":"c","summary":"x","read_files":["a.go"],"model":"manual"}`)},
+		{ID: "n", Parent: "s", Kind: "newer", Body: json.RawMessage(`{"of":"c"}`)}}
+	n := 0
+	out, _ := Rename(entries, "ses", func() string { n++; return fmt.Sprint("e", n) })
+	for i, want := range map[int]string{2: `{"first_kept":"e2","read_files":["a.go"],"reason":"manual","shortened":["e2"],"summary":"a.go"}`,
+		3: `{"from":"e3","summary":"x","read_files":["a.go"],"model":"manual"}`, 4: `{"of":"e3"}`} {
+		if got := string(out[i].Body); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// A message that claims to be a summary is a message: it would be left out of the next one.
+func TestAMessageIsNoSummary(t *testing.T) {
+	for _, details := range []string{summaryDetails, branchDetails} {
+		m := message.User("all that counts")
+		m.Details = json.RawMessage(details)
+		body, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items, _ := Items([]*store.Entry{{ID: "1", Kind: KindMessage, Body: body}})
+		if len(items) != 1 || Retold(&items[0].Message) {
+			t.Errorf("%+v", items)
+		}
+	}
+}
+
+// Compactions of Pi keep what they kept, and their files, whatever of the file is not an
+// entry here.
+func TestPiCompactions(t *testing.T) {
+	const file = `{"type":"session","version":3,"id":"x","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}
+{"type":"session_info","id":"0","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","name":"T"}
+{"type":"message","id":"1","parentId":"0","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"one"}}
+{"type":"message","id":"2","parentId":"1","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"assistant","content":[{"type":"text","text":"First."}]}}
+{"type":"session_info","id":"3","parentId":"2","timestamp":"2026-01-01T00:00:00.000Z","name":"U"}
+{"type":"message","id":"4","parentId":"3","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"two"}}
+{"type":"compaction","id":"5","parentId":"4","timestamp":"2026-01-01T00:00:00.000Z","summary":"Sum.\n\n<read-files>\na.go\n</read-files>\n\n<modified-files>\nb.go\n</modified-files>","firstKeptEntryId":"FIRST","tokensBefore":7,"details":{"readFiles":["a.go"],"modifiedFiles":["b.go"]}}
+`
+	for first, want := range map[string]string{"0": "one|First.|two", "1": "one|First.|two", "3": "two", "4": "two", "9": "", "2": "First.|two"} {
+		f, err := Read(strings.NewReader(strings.Replace(file, "FIRST", first, 1)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items, made, problems := Context(f.Entries)
+		if made == nil || len(problems) > 0 || made.Summary != "Sum." || made.TokensBefore != 7 || strings.Join(made.ReadFiles, " ") != "a.go" || strings.Join(made.ModifiedFiles, " ") != "b.go" {
+			t.Fatalf("from %s: %+v, %v", first, made, problems)
+		}
+		var got []string
+		for _, it := range items[1:] {
+			got = append(got, it.Text())
+		}
+		if s := strings.Join(got, "|"); s != want {
+			t.Errorf("from %s: %q, want %q", first, s, want)
+		}
+	}
 }

@@ -21,7 +21,8 @@ type Told struct {
 // what the client was told by a run; false: nobody knows.
 //
 // Of several ways with the same messages it is the one that the session stands on, or
-// else the newest.
+// else the newest. What is shown to models behind that and is no message goes along, above all
+// a compaction: the client can not know of it.
 func (t *Tree) Follow(history []message.Message, told func(run string) (Told, bool)) (at string, n int) {
 	front := []*Node{nil} // nil is the beginning
 	for i := range history {
@@ -64,7 +65,33 @@ func (t *Tree) Follow(history []message.Message, told func(run string) (Told, bo
 			at = f.ID
 		}
 	}
+	if end := t.byID[at]; end != nil {
+		at = end.marked().ID
+	}
 	return at, n
+}
+
+// marked is the last of the entries behind this one that are no messages of anybody's and
+// change what models are shown: on the way that the session stands on, or else along the
+// newest compactions. It is the entry itself if there are none.
+func (n *Node) marked() *Node {
+	last := n
+	for {
+		var next *Node
+		for _, c := range n.Children {
+			switch {
+			case c.Kind == KindMessage:
+			case c.OnPath, c.Kind == KindCompaction && (next == nil || !next.OnPath):
+				next = c
+			}
+		}
+		if next == nil {
+			return last
+		}
+		if n = next; n.Kind == KindCompaction || n.Kind == KindBranchSummary || n.Kind == KindCustom {
+			last = n
+		}
+	}
 }
 
 // said calls each with the messages that come next behind an entry, nil for the

@@ -145,19 +145,44 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// What was put beside a person's words, the client was not told, and does not have.
-func TestFollowKnowsTheWords(t *testing.T) {
-	m := message.User("one")
-	m.Content = append([]message.Block{{Type: message.BlockText, Text: "<context>", Context: "date"}}, m.Content...)
+// What agentd put beside a person's words is no edit of the client's.
+func TestFollowKnowsWordsFromContext(t *testing.T) {
+	entries := plant(t, `
+		1<0 r1 user one
+		2<1 r1 said First.`)
+	m := message.Message{Role: message.RoleUser, Content: []message.Block{{Type: message.BlockText, Text: "<context>", Context: "page"}, message.Text("one")}}
 	body, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := plant(t, "1<0 r1 user one\n2<1 r1 said Found.")
-	rows[0].Body = body
-	history := []message.Message{message.User("one"), {Role: message.RoleAssistant, Content: []message.Block{message.Text("Found.")}}}
-	at, n := NewTree(rows, "2").Follow(history, func(string) (Told, bool) { return Told{}, false })
-	if at != "2" || n != 2 {
-		t.Errorf("%d messages are known, up to %q", n, at)
+	entries[0].Body = body
+	history := []message.Message{message.User("one"), {Role: message.RoleAssistant, Content: []message.Block{message.Text("First.")}}}
+	if at, n := NewTree(entries, "2").Follow(history, func(string) (Told, bool) { return Told{}, false }); at != "2" || n != 2 {
+		t.Errorf("at %q, %d known", at, n)
+	}
+	if _, n := NewTree(entries, "2").Follow([]message.Message{message.User("<context>one")}, nil); n != 0 {
+		t.Error("context was taken for words")
+	}
+}
+
+// A conversation that was compacted since is gone on with as it is now.
+func TestFollowGoesOnBehindWhatIsNoMessage(t *testing.T) {
+	const talk = `
+		1<0 r1 user one
+		2<1 r1 said First.
+		3<2 r2 compaction
+		4<3 - label`
+	history := []message.Message{message.User("one"), {Role: message.RoleAssistant, Content: []message.Block{message.Text("First.")}}}
+	nobody := func(string) (Told, bool) { return Told{}, false }
+	for _, c := range []struct{ name, more, leaf, want string }{
+		{"the session stands there", "", "4", "3"},
+		{"the conversation went on", "\n5<4 r3 user two\n6<5 r3 said Second.", "6", "3"},
+		{"the session stands elsewhere", "\n5<0 r3 user two\n6<5 r3 said Second.", "6", "3"},
+		{"it went on ahead of the compaction", "\n5<2 r3 user two\n6<5 r3 said Second.", "6", "3"},
+		{"it went back", "\n5<2 - branch_summary", "5", "5"},
+	} {
+		if at, n := NewTree(plant(t, talk+c.more), c.leaf).Follow(history, nobody); at != c.want || n != 2 {
+			t.Errorf("%s: at %q, %d known, want %q", c.name, at, n, c.want)
+		}
 	}
 }

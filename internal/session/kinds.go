@@ -47,6 +47,34 @@ type BranchSummary struct {
 	Branch
 	// Summary is what the model is told of the path that was left.
 	Summary string `json:"summary"`
+	// ReadFiles and ModifiedFiles are the files of all calls on that path, also through
+	// summaries on it. A file is in one of the lists.
+	ReadFiles     []string `json:"read_files,omitempty"`
+	ModifiedFiles []string `json:"modified_files,omitempty"`
+	// Model wrote the summary; empty: somebody else did.
+	Model string         `json:"model,omitempty"`
+	Usage *message.Usage `json:"usage,omitempty"`
+}
+
+// branchDetails marks the message of a branch summary.
+const branchDetails = `{"branch_summary":true}`
+
+// Retold is whether a message is a summary that a model wrote: of what came before it,
+// or of a way that was left. What it says may be from outputs of tools.
+func Retold(m *message.Message) bool {
+	return Summary(m) || m.Role == message.RoleUser && string(m.Details) == branchDetails
+}
+
+// Message is what models read of the summary, made at a time in Unix milliseconds.
+func (s *BranchSummary) Message(at int64) message.Message {
+	var b strings.Builder
+	b.WriteString("The conversation went another way from here before, and came back. This is a summary of that way:\n\n<summary>\n")
+	b.WriteString(strings.ReplaceAll(s.Summary, "</summary>", "</ summary>"))
+	b.WriteString("\n</summary>")
+	writeFiles(&b, s.ReadFiles, s.ModifiedFiles)
+	m := message.Message{Role: message.RoleUser, Content: []message.Block{message.Text(b.String())}, Timestamp: at}
+	m.Details = json.RawMessage(branchDetails)
+	return m
 }
 
 // Label is the body of an entry of [KindLabel]. The last label of a target counts;
@@ -120,9 +148,7 @@ func shown(e *store.Entry) (m message.Message, ok bool, err error) {
 		if err := json.Unmarshal(e.Body, &s); err != nil {
 			return m, false, err
 		}
-		text := "The conversation went another way from here before, and came back. This is a summary of that way:\n\n<summary>\n" + s.Summary + "\n</summary>"
-		return message.Message{Role: message.RoleUser, Content: []message.Block{message.Text(text)}, Timestamp: e.Created,
-			Details: json.RawMessage(`{"entry":"branch_summary"}`)}, s.Summary != "", nil
+		return s.Message(e.Created), s.Summary != "", nil
 	}
 	return m, false, nil
 }

@@ -33,11 +33,26 @@ func foreign(run string) string {
 	return Foreign + run
 }
 
+// naming are the members with which entries of the known kinds name others. All others
+// may say the same as an id by chance: names of files in a compaction, for one.
+func naming(kind, member string) bool {
+	switch kind {
+	case KindCompaction:
+		return member == "first_kept" || member == "firstKeptId" || member == "shortened"
+	case KindBranch, KindBranchSummary:
+		return member == "from"
+	case KindLabel:
+		return member == "target"
+	}
+	return member != "label" && member != "summary"
+}
+
 // rename puts new ids into what an entry says of others: the members of the body that
-// are an id, or a list of them. What people and applications wrote is left alone.
+// are an id, or a list of them; in kinds that this agentd does not know, whatever is one.
+// What people and applications wrote is left alone.
 func rename(kind string, body json.RawMessage, ids map[string]string) json.RawMessage {
 	switch kind {
-	case KindMessage, KindCustom, KindFork, KindModelChange, KindModeChange, KindThinkingChange:
+	case KindMessage, KindCustom, KindFork, KindRollback, KindModelChange, KindModeChange, KindThinkingChange:
 		return body
 	}
 	var with map[string]json.RawMessage
@@ -59,7 +74,7 @@ func rename(kind string, body json.RawMessage, ids map[string]string) json.RawMe
 		}
 	}
 	for k, raw := range with {
-		if k == "label" || k == "summary" || len(raw) == 0 {
+		if !naming(kind, k) || len(raw) == 0 {
 			continue
 		}
 		var one string
