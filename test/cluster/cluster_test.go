@@ -66,7 +66,7 @@ func TestNodes(t *testing.T) {
 // must not grow.
 func (w *world) cluster(faults, people int, steady *node, kinds map[string]func(context.Context, *rand.Rand) *faultRecord) {
 	t := w.t
-	w.book.retried = map[string]bool{}
+	w.book.retried = map[string]map[string]bool{}
 	for _, n := range w.nodes {
 		n.launch()
 	}

@@ -194,7 +194,11 @@ func (w *world) answer(ctx context.Context, rng *rand.Rand, r *record, c *event.
 		w.book.mu.Lock()
 		r.doubts++
 		if req.Decision == "retry" {
-			w.book.retried[run+" "+c.ToolCall.ToolCallID] = true
+			call := run + " " + c.ToolCall.ToolCallID
+			if w.book.retried[call] == nil {
+				w.book.retried[call] = map[string]bool{}
+			}
+			w.book.retried[call][c.InterruptID] = true
 		}
 		w.book.mu.Unlock()
 	default:

@@ -21,7 +21,7 @@ func TestNeighbouringVersions(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	w := newWorld(t, options{bin: proc.Build(t), first: 100 * time.Millisecond, pace: 200 * time.Millisecond})
 	next := proc.Build(t, "-tags", "agentd_next")
-	w.book.retried = map[string]bool{}
+	w.book.retried = map[string]map[string]bool{}
 	old, oldAPI, newAPI, newer := w.add("old", false, "worker"), w.add("old api", true, "serve", "--no-worker"), w.add("new api", true, "serve", "--no-worker"), w.add("new", true, "serve")
 	newAPI.bin, newer.bin = next, next
 	old.older, oldAPI.older = true, true

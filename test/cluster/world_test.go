@@ -278,7 +278,9 @@ type book struct {
 
 	mu      sync.Mutex
 	records []*record
-	retried map[string]bool // calls that a person allowed to happen again, by run and call
+	// retried are the interrupts by which a person let a call happen again, by run and
+	// call: each is one time more.
+	retried map[string]map[string]bool
 	answers spread          // how long they took
 	above   map[string]bool // of parents
 }
