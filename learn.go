@@ -141,7 +141,7 @@ func (l *learning) of(p *profile.Profile) (out learned, err error) {
 		out.tools = append(out.tools, skill.Tools(set, func(name string) bool {
 			_, _, ok := all.Lookup(name)
 			return ok
-		})...)
+		}, l.writer(p))...)
 		out.index = set.Index()
 	}
 	return out, nil
@@ -149,7 +149,24 @@ func (l *learning) of(p *profile.Profile) (out learned, err error) {
 
 // learningTools are the names of the tools that memory and skills have.
 func learningTools() []string {
-	return []string{memory.Remember, memory.Recall, skill.Load, skill.ReadFile}
+	return []string{memory.Remember, memory.Recall, skill.Load, skill.ReadFile, skill.Create}
+}
+
+// writer writes skills for the agents of a profile; nil if they may not. Like the
+// memory in files, the folders are those of whoever runs agentd: other tenants, and
+// users that a client names, write to none of them.
+func (l *learning) writer(p *profile.Profile) *skill.Writer {
+	if !p.Skills.Create || l.readOnly {
+		return nil
+	}
+	w := &skill.Writer{Folders: map[string]string{}, May: func(tenant, user string) bool { return tenant == store.DefaultTenant && user == "" }}
+	if p.Skills.Project {
+		w.Folders["project"] = l.project
+	}
+	if p.Skills.User {
+		w.Folders["user"] = l.home
+	}
+	return w
 }
 
 // skills are those that a profile has now. What has not changed is not read again.

@@ -26,6 +26,8 @@ type Skills struct {
 	Project bool `json:"project" default:"true"`
 	// Whether skills of the user who runs agentd count: `~/.agentd/skills` and `~/.agents/skills`.
 	User bool `json:"user" default:"true"`
+	// Whether the agent may write new skills when a person asks for it: the tool `create_skill` writes to `.agentd/skills` of the workspace and of the user who runs agentd, of the two those that `project` and `user` allow. It never changes a skill that exists.
+	Create bool `json:"create" default:"false"`
 	// Skills to leave out: names, or patterns with `*` and `?`.
 	Deny []string `json:"deny,omitempty" example:"[\"draft-*\"]"`
 }
@@ -78,6 +80,9 @@ func (l *loader) learning(f *profileFile) {
 		} else if _, err := fs.Stat(l.fsys, clean); err != nil && !d.wrong(key) {
 			d.fail(d.at(key), key, "there is no such file or folder", "write the path relative to the configs folder")
 		}
+	}
+	if p.Skills.Create && p.Skills.Enabled && !p.Skills.Project && !p.Skills.User && !d.wrong("skills.create") {
+		d.fail(d.at("skills.create"), "skills.create", "there is nowhere to write skills to", "allow skills.project or skills.user")
 	}
 	for i, pattern := range p.Skills.Deny {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {

@@ -112,12 +112,13 @@ c/agents/a.yaml:6:1: warning: top_p: temperature is set too; some models refuse 
 c/agents/a.yaml:8:1: warning: fallback_models: are never used with routing_strategy: single (remove them, or write routing_strategy: fallback)
 c/agents/a.yaml:9:20: error: log_destinations[0]: is not a destination (one of: stderr, stdout, otel, file:PATH)
 c/agents/a.yaml:10:23: error: pii_policy.redact[0]: is not a regular expression (see https://golang.org/s/re2syntax)`},
-		{"skills and memory", "agents/a.yaml", minimal + "memory_enabled: true\npii_policy: {never_store: [email, iban]}\nskills: {paths: [../x, none, \"\", agents, /nowhere], deny: [\"[\"]}\n", `
+		{"skills and memory", "agents/a.yaml", minimal + "memory_enabled: true\npii_policy: {never_store: [email, iban]}\nskills: {enabled: true, create: true, project: false, user: false, paths: [../x, none, \"\", agents, /nowhere], deny: [\"[\"]}\n", `
 c/agents/a.yaml:5:35: warning: pii_policy.never_store[1]: agentd can not recognise "iban"; the model is told not to remember it (it recognises email, phone, credit_card; patterns go into pii_policy.redact)
-c/agents/a.yaml:6:18: error: skills.paths[0]: leads out of the configs folder (put the skills into the folder, or write an absolute path)
-c/agents/a.yaml:6:24: error: skills.paths[1]: there is no such file or folder (write the path relative to the configs folder)
-c/agents/a.yaml:6:30: error: skills.paths[2]: is empty (name a folder or a file)
-c/agents/a.yaml:6:60: error: skills.deny[0]: is not a pattern (write a skill's name, or a pattern with * and ?)`},
+c/agents/a.yaml:6:25: error: skills.create: there is nowhere to write skills to (allow skills.project or skills.user)
+c/agents/a.yaml:6:76: error: skills.paths[0]: leads out of the configs folder (put the skills into the folder, or write an absolute path)
+c/agents/a.yaml:6:82: error: skills.paths[1]: there is no such file or folder (write the path relative to the configs folder)
+c/agents/a.yaml:6:88: error: skills.paths[2]: is empty (name a folder or a file)
+c/agents/a.yaml:6:118: error: skills.deny[0]: is not a pattern (write a skill's name, or a pattern with * and ?)`},
 		{"syntax", "agents/a.yaml", "profile_name: a\n  b: [\n",
 			"c/agents/a.yaml:1:15: error: YAML syntax: mapping value is not allowed in this context (check indentation, quotes and brackets around here)"},
 		{"tab", "agents/a.yaml", "tools:\n\tbuiltin: []\n",

@@ -144,7 +144,7 @@ func TestIndexIsStable(t *testing.T) {
 		t.Errorf("after a change: %q", got)
 	}
 	var none *Set
-	if none.Index() != "" || Tools(none, nil) != nil {
+	if none.Index() != "" || Tools(none, nil, nil) != nil {
 		t.Error("of no skills")
 	}
 }
@@ -167,7 +167,7 @@ func TestTools(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	tools := Tools(set, func(name string) bool { return name == "grep" })
+	tools := Tools(set, func(name string) bool { return name == "grep" }, nil)
 	call := func(i int, args string) (string, bool) {
 		t.Helper()
 		res, err := tools[i].Run(t.Context(), tool.Call{Args: json.RawMessage(args)})

@@ -26,12 +26,17 @@ var loadDescription string
 var readDescription string
 
 // Tools gives the tools with which a model reads skills; none if there are none. have
-// says whether the agent has a tool.
-func Tools(s *Set, have func(name string) bool) []tool.Tool {
+// says whether the agent has a tool. With a writer there is one that writes them, too,
+// and all are always there: a skill that comes must not change an agent's tools.
+func Tools(s *Set, have func(name string) bool, w *Writer) []tool.Tool {
+	var out []tool.Tool
+	if w != nil && len(w.Kinds()) > 0 {
+		return append(out, load{s, have}, readFile{s}, create{s, w})
+	}
 	if len(s.Skills()) == 0 {
 		return nil
 	}
-	out := []tool.Tool{load{s, have}}
+	out = append(out, load{s, have})
 	if slices.ContainsFunc(s.skills, func(k *Skill) bool { return k.Dir != "" }) {
 		out = append(out, readFile{s})
 	}
