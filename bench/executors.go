@@ -101,6 +101,16 @@ func (b *bench) executors(ctx context.Context) error {
 			b.note(p.about+", "+x.name+": CPU per step", "%s", strings.Join(parts, "; "))
 		}
 	}
+	// What the beginning and the end of a run cost is in both kinds of run once.
+	short, long := profiles[0], profiles[1]
+	for _, x := range all {
+		s, l := got[x.name+", "+short.about], got[x.name+", "+long.about]
+		more := func(short, long []float64) float64 {
+			return (median(long)*hundredSteps + median(long) - median(short)) / hundredSteps
+		}
+		b.note("each step more, "+x.name+": wall; CPU of everybody", "%s µs; %s µs", number(more(s.wall, l.wall)),
+			number(more(s.cpu, l.cpu)+more(s.database, l.database)+more(s.temporal, l.temporal)))
+	}
 	return nil
 }
 
