@@ -23,7 +23,6 @@ import (
 // pathStore is a store whose paths are read by way of a function.
 type pathStore struct {
 	store.Store
-	store.Cluster
 	path func(ctx context.Context, leaf string) error
 }
 
