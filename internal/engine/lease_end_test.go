@@ -279,7 +279,14 @@ func TestDrainTellsDriversAheadOfDecisions(t *testing.T) {
 		h.engine.Close()
 		n := &nodes{h, &MemoryBus{}}
 		g := newGate()
-		busy := testAgent(t, oneCall("work", `{}`), gated("work", tool.Read, g))
+		var moved atomic.Bool
+		work := oneCall("work", `{}`)
+		busy := testAgent(t, func(ctx context.Context, step int, req *model.Request) (*message.Message, error) {
+			if step > 0 && !moved.Load() {
+				t.Error("a node that stops goes on with a run that it could hand over")
+			}
+			return work(ctx, step, req)
+		}, gated("work", tool.Read, g))
 		busy.Profile = "busy"
 		n.agents["busy"] = busy
 		s := n.picky()
@@ -309,6 +316,7 @@ func TestDrainTellsDriversAheadOfDecisions(t *testing.T) {
 		if k := a.inMemory(); k != 0 {
 			t.Errorf("%d runs are driven by a node that stops", k)
 		}
+		moved.Store(true)
 		b := n.node("b", true)
 		n.ended(b, w.ID, "completed")
 		close(goOn)
