@@ -14,6 +14,7 @@ import (
 	"agentd/internal/server"
 	"agentd/internal/store"
 	"agentd/internal/store/postgres"
+	"agentd/internal/uptime"
 )
 
 // clusterOf makes a runtime one of those that share a PostgreSQL store. It is nil for
@@ -50,7 +51,7 @@ func clusterOf(cfg *Config, c *profile.Cluster, st store.Store) (node *engine.Cl
 		return nil, closing, err
 	}
 	return &engine.Cluster{Name: name, Bus: bus, Worker: drives && !cfg.Dormant, Named: cfg.Dormant, Pools: pools, PoolCalls: c.MaxPoolCalls, PoolWait: c.PoolWait.Std(),
-		Lease: c.Lease.Std(), Poll: c.PollInterval.Std(), DrainTimeout: c.DrainTimeout.Std()}, bus.Close, nil
+		Lease: c.Lease.Std(), Poll: c.PollInterval.Std(), Clock: uptime.Clock(), DrainTimeout: c.DrainTimeout.Std()}, bus.Close, nil
 }
 
 // closingBus is a bus that somebody has to close.

@@ -46,6 +46,12 @@ turns:
     tool_calls: [{name: echo, arguments: {text: "step {{.Step}}"}}]
   - text: "All of it was echoed."
 `,
+		hundred: fmt.Sprintf(`models: [%s]
+turns:
+  - repeat: %d
+    tool_calls: [{name: echo, arguments: {text: "step {{.Step}}"}}]
+  - text: "All of it was echoed."
+`, hundred, hundredSteps),
 		"wide": `models: [wide]
 turns:
   - repeat: 200
@@ -61,7 +67,7 @@ turns:
 
 // builtin are the tools of a script's profile.
 var builtin = map[string]string{worker.LoopModel: "echo", worker.StreamModel: "", "slow": "", "ask": "ask_user_question",
-	"glob": "glob", "tick": "", "long": "echo", "wide": "lookup", "brief": ""}
+	"glob": "glob", "tick": "", "long": "echo", hundred: "echo", "wide": "lookup", "brief": ""}
 
 // prepare writes the scripts.
 func (b *bench) prepare() error {

@@ -23,6 +23,7 @@ func library(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("library", flag.ContinueOnError)
 	configs := f.String("configs", "", "configuration")
 	data := f.String("data", ":memory:", "data folder")
+	executor := f.String("engine", "", "who has the runs driven; empty is as the configuration says")
 	profile := f.String("profile", worker.LoopModel, "profile of the runs")
 	profiled := f.String("cpuprofile", "", "file for a profile of the processor time")
 	allocated := f.String("memprofile", "", "file for a profile of what was allocated")
@@ -48,7 +49,7 @@ func library(ctx context.Context, args []string) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	rt, err := agentd.Open(ctx, agentd.Config{Configs: *configs, Data: *data, Tools: []tool.Tool{echo{}, lookup{}}})
+	rt, err := agentd.Open(ctx, agentd.Config{Configs: *configs, Data: *data, Engine: *executor, Tools: []tool.Tool{echo{}, lookup{}}})
 	if err != nil {
 		return err
 	}

@@ -33,10 +33,11 @@ func start() error {
 		}
 	}
 	b := &bench{}
-	only := flag.String("only", "", "regular expression: the parts to run (loop, chunk, serve, waiting, start, disk, database, events, nodes, cache)")
+	only := flag.String("only", "", "regular expression: the parts to run (loop, chunk, serve, waiting, start, disk, database, events, nodes, executors, cache)")
 	flag.StringVar(&b.agentd, "agentd", "bin/agentd", "the binary under test")
 	flag.StringVar(&b.peer, "peer", "", "the binary of the peer; empty for none")
 	flag.StringVar(&b.langgraph, "langgraph", "", "loop.mjs of bench/peers-js, whose packages are installed; empty for none")
+	flag.StringVar(&b.temporal, "temporal", ".cache/temporaldev", "executors: the Temporal server of test/temporal; left out if it is not there")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds; medians are over them")
 	flag.DurationVar(&b.load, "load", 2*time.Second, "how long each load lasts")
 	flag.IntVar(&b.ticks.Runs, "event-runs", 200, "events: runs")
@@ -59,7 +60,7 @@ func start() error {
 	for _, p := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"loop", b.loop}, {"chunk", b.chunk}, {"serve", b.serve}, {"waiting", b.waiting}, {"start", b.start}, {"disk", b.disk}, {"database", b.database}, {"events", b.events}, {"nodes", b.nodes}, {"cache", b.cache}} {
+	}{{"loop", b.loop}, {"chunk", b.chunk}, {"serve", b.serve}, {"waiting", b.waiting}, {"start", b.start}, {"disk", b.disk}, {"database", b.database}, {"events", b.events}, {"nodes", b.nodes}, {"executors", b.executors}, {"cache", b.cache}} {
 		if !part.MatchString(p.name) {
 			continue
 		}
@@ -76,6 +77,7 @@ func start() error {
 type bench struct {
 	agentd, peer string
 	langgraph    string // or empty
+	temporal     string // the server; it need not be there
 	dir          string
 	rounds       int
 	load         time.Duration

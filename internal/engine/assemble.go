@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +17,9 @@ import (
 // context, in the order in which models read them. Each run asks once, before it
 // starts; what is the same as the conversation was told is not said again. A block
 // without a text says that what was told of its kind no longer holds; a kind that is
-// not among them stays as it was. An error is logged, and the run does without.
+// not among them stays as it was. An error is logged, and the run does without. All
+// sources of a run together have Config.ContextTimeout: one that does not listen to ctx
+// is left behind then, and those after it are not asked.
 type ContextSource func(ctx context.Context, of *ContextRequest) ([]prompt.Block, error)
 
 // ContextRequest is for whom context is wanted.
@@ -120,8 +123,15 @@ func (d *driver) gather() {
 	ctx, cancel := context.WithTimeout(d.ctx, d.e.cfg.ContextTimeout)
 	defer cancel()
 	for _, source := range d.agent.Context {
-		blocks, err := source(ctx, of)
-		if err != nil {
+		if d.ctx.Err() != nil {
+			return
+		}
+		if ctx.Err() != nil {
+			d.e.log.Warn("the time for sources of context is over; the run does without the others", "run", d.ref.ID, "profile", d.row.Profile)
+			return
+		}
+		blocks, err := patiently(ctx, d.e, func() ([]prompt.Block, error) { return source(ctx, of) })
+		if err != nil && d.ctx.Err() == nil {
 			d.e.log.Warn("a source of context failed; the run does without", "run", d.ref.ID, "profile", d.row.Profile, "error", err)
 			continue
 		}
@@ -132,6 +142,41 @@ func (d *driver) gather() {
 			}
 			d.prompt.world = append(d.prompt.world, b)
 		}
+	}
+}
+
+// patiently gives what f gives, or the error of ctx if that ends first. f is told so by ctx,
+// too; if it does not listen it is left behind, and what it brings is dropped: nobody can
+// end it, and neither the run nor the end of the engine waits for it. f must write to
+// nothing that others read. One that panics has failed.
+func patiently[T any](ctx context.Context, e *Engine, f func() (T, error)) (T, error) {
+	type outcome struct {
+		v   T
+		err error
+	}
+	done := make(chan outcome, 1)
+	e.workers.run(func() {
+		var o outcome
+		defer func() {
+			if p := recover(); p != nil {
+				e.log.Error("a source of what goes with a message panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				o = outcome{err: fmt.Errorf("it panicked: %v", p)}
+			}
+			done <- o
+		}()
+		o.v, o.err = f()
+	})
+	select {
+	case o := <-done:
+		return o.v, o.err
+	case <-ctx.Done():
+	}
+	select {
+	case o := <-done: // it listened
+		return o.v, o.err
+	default:
+		var none T
+		return none, context.Cause(ctx)
 	}
 }
 

@@ -90,25 +90,6 @@ type driver struct {
 	buf       []byte // rows are written here, and copied at their length
 }
 
-// item is an input with what must be in the same commit and who waits for it.
-type item struct {
-	in    run.Input
-	extra func(*store.Tx)
-	done  chan error // nil: nobody waits
-	// outcome of an effect: its key, so that it is no longer open.
-	effect string
-	// look and agent are no inputs: the run is to look at its children, and to go
-	// on with another agent of its profile.
-	look  bool
-	agent *Agent
-	// Nor are mail and drain: there is some in the store, and the driver is to hand
-	// over. With unload the mail asks to stop. letter is the mail that in is of.
-	mail, unload, drain bool
-	letter              string
-	// left: the effect was not begun, and is the next driver's.
-	left bool
-}
-
 // fresh is a run in a session of its own that was accepted just now: what its
 // driver would read from the store. Nobody else writes to that session before the
 // run has ended.
@@ -265,6 +246,9 @@ func (d *driver) main() {
 				}
 				d.gather()
 				d.recollect()
+				if d.ctx.Err() != nil {
+					return // the next driver asks again: what is missing now would be missing for good
+				}
 				d.apply(item{in: d.started()})
 				continue
 			}

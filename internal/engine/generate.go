@@ -201,6 +201,11 @@ func (g *generation) generate(ctx context.Context, req *model.Request, emit func
 			msg, err = nil, &model.Error{Class: model.ClassMalformed, Provider: g.m.Name, Message: fmt.Sprint("the adapter panicked: ", p)}
 		}
 	}()
+	// The last moment: what the request is made of, its limits and the calls before it may
+	// have taken long, and the machine may have slept meanwhile.
+	if !g.d.holds() {
+		return nil, &model.Error{Class: model.ClassCancelled, Provider: g.m.Name, Model: req.Model, Message: errLapsed.Error(), Err: errLapsed}
+	}
 	return g.m.Provider.Generate(ctx, req, emit)
 }
 

@@ -209,7 +209,8 @@ func (n *node) tend() {
 }
 
 // driveClaimed drives a run that this node has claimed under a lease. If that is over by
-// now the run is left to whoever takes it: there is no driver then.
+// now the run is left to whoever takes it: there is no driver then. Nor is there if the
+// run was claimed again since, by this node too: that driver is left alone.
 func (e *Engine) driveClaimed(l *lease, c store.Claimed, f *fresh) *driver {
 	ref := Ref{c.Tenant, c.ID}
 	for {
@@ -220,7 +221,7 @@ func (e *Engine) driveClaimed(l *lease, c store.Claimed, f *fresh) *driver {
 			e.node.giveBack(ref, c.Epoch, 0)
 			e.node.hub.send(note{Kind: noteWork})
 			return nil
-		case d == nil:
+		case d == nil || !l.holds() || d.claim != nil && d.claim.epoch > c.Epoch:
 			return nil
 		case d.claim != nil && d.claim.epoch == c.Epoch:
 			e.node.hub.send(note{Kind: noteHome, Tenant: ref.Tenant, Run: ref.ID})
@@ -337,10 +338,12 @@ const driveTries = 3
 
 // driveOnce drives a run here if there is something to do and nobody else has it.
 func (n *node) driveOnce(ctx context.Context, ref Ref) (drove bool, err error) {
+	away := &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errors.New("this node takes no runs now"), Hint: "Try again in a while."}
 	l := n.current()
 	if l == nil || n.isDraining() {
-		return false, &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errors.New("this node takes no runs now"), Hint: "Try again in a while."}
+		return false, away
 	}
+	lapsed := &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errLapsed, Hint: "Another node goes on."}
 	got, err := n.st.Claim(ctx, store.ClaimRequest{Node: l.id, Version: run.StateVersion, Now: n.now(), Roots: 1, Limit: 1, Only: &store.RunRef{Tenant: ref.Tenant, ID: ref.ID}})
 	if err != nil {
 		return false, internal("engine.Drive", err)
@@ -348,31 +351,36 @@ func (n *node) driveOnce(ctx context.Context, ref Ref) (drove bool, err error) {
 	if len(got) == 0 {
 		return false, n.leaves(ctx, ref)
 	}
-	lapsed := &fault.Error{Op: "engine.Drive", Kind: fault.Unavailable, Err: errLapsed, Hint: "Another node goes on."}
 	d := n.e.driveClaimed(l, got[0], nil)
 	switch {
-	case d == nil && l.lapsed():
+	case d != nil:
+	case l.lapsed():
 		return false, lapsed
-	case d == nil:
+	case n.e.ctx.Err() != nil:
 		return false, fault.New(fault.Unavailable, "the engine is closing")
+	default:
+		return false, away // it was told to stop meanwhile, or has a newer claim
 	}
-	select {
-	case <-d.gone:
-	case <-l.ctx.Done():
-		// The driver stops what it does, and may have to wait long for a store that is
-		// cut off. Nobody else has to wait for it: what it still commits is fenced.
-		if l.lapsed() {
-			return true, lapsed
-		}
-		<-d.gone
-	case <-ctx.Done():
-		d.put(item{drain: true})
+	over, asked := l.ctx.Done(), ctx.Done()
+	var late <-chan time.Time
+	for driven := true; driven; {
 		select {
 		case <-d.gone:
-		case <-time.After(n.cfg.DrainTimeout):
+			driven = false
+		case <-over:
+			// The driver stops what it does, and may have to wait long for a store that is
+			// cut off. Nobody else has to wait for it: what it still commits is fenced.
+			if over = nil; l.lapsed() {
+				return true, lapsed
+			}
+		case <-asked:
+			asked, late = nil, time.After(n.cfg.DrainTimeout)
+			d.put(item{drain: true})
+		case <-late:
 			d.stop()
-			<-d.gone
 		}
+	}
+	if asked == nil {
 		return true, &fault.Error{Op: "engine.Drive", Kind: fault.Cancelled, Err: ctx.Err()}
 	}
 	if d.needs > 0 {

@@ -1,6 +1,28 @@
 package engine
 
-import "agentd/internal/run"
+import (
+	"agentd/internal/run"
+	"agentd/internal/store"
+)
+
+// item is an input with what must be in the same commit and who waits for it.
+type item struct {
+	in    run.Input
+	extra func(*store.Tx)
+	done  chan error // nil: nobody waits
+	// outcome of an effect: its key, so that it is no longer open.
+	effect string
+	// look and agent are no inputs: the run is to look at its children, and to go
+	// on with another agent of its profile.
+	look  bool
+	agent *Agent
+	// Nor are mail and drain: there is some in the store, and the driver is to hand
+	// over. With unload the mail asks to stop. letter is the mail that in is of.
+	mail, unload, drain bool
+	letter              string
+	// left: the effect was not begun, and is the next driver's.
+	left bool
+}
 
 // put hands an item to the driver, unless that is leaving.
 func (d *driver) put(it item) bool {

@@ -20,9 +20,9 @@ type lease struct {
 	// It is what everything hangs on that was begun under the lease.
 	ctx context.Context
 	end context.CancelCauseFunc
-	// until is when what hangs on it must have stopped. It and the watchdog are guarded by
-	// the node.
-	until    time.Time
+	// until is when what hangs on it must have stopped, by the node's clock. It and the
+	// watchdog are guarded by the node.
+	until    time.Duration
 	watchdog *time.Timer
 }
 
@@ -34,7 +34,11 @@ var errLapsed = errors.New("this node lost its lease")
 func (l *lease) holds() bool {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
-	if l.ctx.Err() == nil && !time.Now().Before(l.until) {
+	return l.holdsLocked()
+}
+
+func (l *lease) holdsLocked() bool {
+	if l.ctx.Err() == nil && l.n.clock() >= l.until {
 		l.end(errLapsed)
 	}
 	return l.ctx.Err() == nil
@@ -44,18 +48,30 @@ func (l *lease) holds() bool {
 func (l *lease) lapsed() bool { return errors.Is(context.Cause(l.ctx), errLapsed) }
 
 // extend notes that the lease was renewed at a time, and says whether it lasts.
-func (l *lease) extend(sent time.Time) bool {
+func (l *lease) extend(sent time.Duration) bool {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
 	if l.ctx.Err() != nil {
 		return false
 	}
-	l.until = sent.Add(l.n.cfg.Lease - l.n.cfg.Lease/5)
+	l.until = sent + l.n.cfg.Lease - l.n.cfg.Lease/5
+	l.watch()
+	return true
+}
+
+// watch has the lease looked at when it should be over. The node is locked. Timers may
+// stand still while the clock does not: whoever comes first finds the end.
+func (l *lease) watch() {
 	if l.watchdog != nil {
 		l.watchdog.Stop()
 	}
-	l.watchdog = time.AfterFunc(time.Until(l.until), func() { l.holds() })
-	return true
+	l.watchdog = time.AfterFunc(l.until-l.n.clock(), func() {
+		l.n.mu.Lock()
+		defer l.n.mu.Unlock()
+		if l.holdsLocked() { // it was extended meanwhile
+			l.watch()
+		}
+	})
 }
 
 // drop ends the lease and says whether it had not lapsed.
@@ -73,12 +89,12 @@ func (l *lease) drop() bool {
 // join takes a new lease.
 func (n *node) join() error {
 	id := "node_" + n.e.cfg.NewID()
-	sent, now := time.Now(), n.now()
+	sent, now := n.clock(), n.now()
 	err := n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Join: true, Now: now, For: n.cfg.Lease.Milliseconds(), Sweep: now - sweepMail.Milliseconds(),
 		Node: store.Node{ID: id, Name: n.cfg.Name, Version: run.StateVersion, Worker: n.cfg.Worker, Pools: n.pools(), Started: now}}}})
 	// One that had to wait for the store goes by a lease that is not about over.
-	for err == nil && time.Since(sent) > n.cfg.Lease/5 {
-		sent, now = time.Now(), n.now()
+	for err == nil && n.clock()-sent > n.cfg.Lease/5 {
+		sent, now = n.clock(), n.now()
 		err = n.commit(n.e.ctx, &store.Tx{Nodes: []store.NodeChange{{Node: store.Node{ID: id}, Now: now, For: n.cfg.Lease.Milliseconds()}}})
 	}
 	if err != nil {
@@ -99,7 +115,7 @@ func (n *node) join() error {
 func (n *node) renew(l *lease) {
 	t := time.NewTicker(n.cfg.Lease / 5)
 	defer t.Stop()
-	swept := time.Now()
+	swept := n.clock()
 	for {
 		select {
 		case <-t.C:
@@ -109,9 +125,9 @@ func (n *node) renew(l *lease) {
 		if !l.holds() {
 			return
 		}
-		sent, now := time.Now(), n.now()
+		sent, now := n.clock(), n.now()
 		c := store.NodeChange{Node: store.Node{ID: l.id}, Now: now, For: n.cfg.Lease.Milliseconds()}
-		if time.Since(swept) > time.Minute {
+		if sent-swept > time.Minute {
 			c.Sweep, swept = now-sweepMail.Milliseconds(), sent
 		}
 		ctx, cancel := context.WithTimeout(l.ctx, n.cfg.Lease/2)
@@ -132,9 +148,8 @@ func (n *node) renew(l *lease) {
 	}
 }
 
-// lose ends a lease, and waits for what was driven under it.
-func (n *node) lose(l *lease) {
-	l.drop()
+// lose waits for what was driven under a lease that is over.
+func (n *node) lose() {
 	for _, d := range n.stopDrivers() {
 		select {
 		case <-d.gone:

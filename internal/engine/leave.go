@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"agentd/fault"
 	"agentd/internal/prompt"
 	"agentd/internal/run"
 	"agentd/internal/session"
@@ -94,8 +95,14 @@ func (d *driver) summarizeLeft(eff run.Compact, b *batch) run.Input {
 		return refused("the session went on meanwhile: it does not stand any more where it was to be left")
 	}
 	items, files, err := d.left()
-	if err != nil {
+	switch {
+	case err == nil:
+	case d.ctx.Err() == nil && fault.KindOf(err) == fault.NotFound:
 		return refused(err.Error())
+	default:
+		// A store that is away, or a lease that is over, is no outcome of the run.
+		d.letGo("what a session leaves can not be read", err)
+		return nil
 	}
 	if len(items) == 0 {
 		return refused("what was said on the way that is left can not be read any more")

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ type Cluster struct {
 	// Poll is how often a node looks in the store for what the bus did not tell; 0
 	// means a second.
 	Poll time.Duration
+	// Clock is how long something has lasted, from any beginning: leases go by it. It should
+	// go on while the machine sleeps, as Go's own does not everywhere; nil is Go's own.
+	Clock func() time.Duration
 	// DrainTimeout is how long effects under way may take when the node stops or a
 	// driver hands over; 0 means thirty seconds.
 	DrainTimeout time.Duration
@@ -111,6 +115,10 @@ func newNode(e *Engine, cfg Cluster) (*node, error) {
 	if cfg.DrainTimeout <= 0 {
 		cfg.DrainTimeout = 30 * time.Second
 	}
+	if cfg.Clock == nil {
+		began := time.Now()
+		cfg.Clock = func() time.Duration { return time.Since(began) }
+	}
 	n := &node{e: e, cfg: cfg, st: st, exec: cfg.Executor, kicks: make(chan struct{}, 1), orphans: map[Ref]int64{}, resting: map[Ref]bool{},
 		turns: turns{most: 4 * runtime.GOMAXPROCS(0)}, replies: map[string]awaited{}, watchers: map[Ref]time.Time{}, named: map[Ref]bool{}, kept: map[held]bool{}, pool: newPoolNode()}
 	if n.exec == nil {
@@ -160,8 +168,9 @@ func (n *node) keep() {
 		if n.e.ctx.Err() != nil {
 			return
 		}
+		n.last().drop() // nothing of it goes on while somebody reads of that
 		n.e.log.Error("this node lost its lease: it stops what it drives and joins again", "node", n.cfg.Name)
-		n.lose(n.last())
+		n.lose()
 		for err := n.join(); err != nil; err = n.join() {
 			if n.e.ctx.Err() != nil {
 				return
@@ -181,6 +190,9 @@ func (n *node) sleep(d time.Duration) {
 	}
 }
 
+// clock is what leases go by.
+func (n *node) clock() time.Duration { return n.cfg.Clock() }
+
 func (n *node) commit(ctx context.Context, tx *store.Tx) error {
 	if tx.Tenant == "" {
 		tx.Tenant = store.DefaultTenant
@@ -191,8 +203,8 @@ func (n *node) commit(ctx context.Context, tx *store.Tx) error {
 	return n.e.put(ctx, tx)
 }
 
-// now is the clock of leases, which is that of the timers they are renewed by, and not
-// the engine's.
+// now is what the store is told that the time is, for stores without a clock of their
+// own; it is not the engine's clock.
 func (n *node) now() int64 { return time.Now().UnixMilli() }
 
 // stopDrivers has every driver let go of its run.
@@ -240,9 +252,16 @@ func (e *Engine) Drain(ctx context.Context) error {
 	n.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.DrainTimeout)
 	defer cancel()
-	if err := e.decided(ctx); err != nil {
-		return err
-	}
+	// Drivers first: what can be handed over waits for nothing.
+	undriven := n.handOverAll(ctx)
+	undecided, unmade := e.decided(ctx), n.finishMade(ctx)
+	n.hub.flush()
+	return cmp.Or(undriven, undecided, unmade)
+}
+
+// handOverAll tells every driver to hand over, and waits until none is left.
+func (n *node) handOverAll(ctx context.Context) error {
+	e := n.e
 	for {
 		e.mu.Lock()
 		var one *driver
@@ -254,9 +273,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 		}
 		e.mu.Unlock()
 		if one == nil {
-			err := n.finishMade(ctx)
-			n.hub.flush()
-			return err
+			return nil
 		}
 		select {
 		case <-one.gone:

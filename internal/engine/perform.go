@@ -244,7 +244,9 @@ func (d *driver) runTool(ctx context.Context, a *attempt, t tool.Tool, call tool
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, fault.New(fault.Timeout, fmt.Sprintf("%s took longer than %s", call.Name, timeout)))
 		defer cancel()
 	}
-	if ctx.Err() != nil {
+	// The last moment: what it is called with may have taken long to find, and the machine
+	// may have slept meanwhile.
+	if !d.holds() || ctx.Err() != nil {
 		a.end(outcome(tool.ErrorResult("Not executed: " + context.Cause(ctx).Error())))
 		return
 	}

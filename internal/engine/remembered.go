@@ -48,7 +48,7 @@ func (d *driver) recollect() {
 			req.Input += b.Text + "\n"
 		}
 	}
-	text, err := d.agent.Recall(ctx, req)
+	text, err := patiently(ctx, d.e, func() (string, error) { return d.agent.Recall(ctx, req) })
 	if err != nil && d.ctx.Err() == nil {
 		d.e.log.Warn("a run goes on without what is remembered", "run", d.ref.ID, "profile", d.row.Profile, "error", err)
 	}

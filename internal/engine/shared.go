@@ -370,6 +370,16 @@ func (d *driver) complain(what string, err error) {
 	}
 }
 
+// letGo ends the driver for something that another one may be able to do later: the run
+// goes on from its last commit.
+func (d *driver) letGo(what string, err error) {
+	if d.ctx.Err() == nil {
+		d.complain(what, err)
+		d.e.driveLater(d.ref)
+		d.stop()
+	}
+}
+
 // aside takes what is no input.
 func (d *driver) aside(it *item) bool {
 	switch {

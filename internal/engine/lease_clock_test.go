@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agentd/internal/store"
+	"agentd/message"
+	"agentd/model"
+	"agentd/tool"
+)
+
+// sleeper is the clock of a machine that can sleep: nothing of it runs meanwhile, timers
+// neither, and then that clock alone shows how long it was.
+type sleeper struct {
+	began time.Time
+	slept atomic.Int64
+}
+
+func sleeps() *sleeper { return &sleeper{began: time.Now()} }
+
+func (s *sleeper) clock() time.Duration { return time.Since(s.began) + time.Duration(s.slept.Load()) }
+
+func (s *sleeper) sleep(d time.Duration) { s.slept.Add(int64(d)) }
+
+// on is the option of a node on that machine.
+func (s *sleeper) on(c *Config) { c.Cluster.Clock = s.clock }
+
+// A machine that slept past the lease of its node has none when it wakes, whatever timers
+// say; and takes part again.
+func TestALeaseEndsWhileTheMachineSleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		n := newNodes(t, oneCall("work", `{}`), gated("work", tool.Idempotent, g))
+		s := sleeps()
+		a := n.node("a", true, s.on)
+		r := n.started(a, StartRequest{})
+		<-g.entered
+		before := a.node.lease()
+		s.sleep(3 * time.Second)
+		if got := a.node.lease(); got == "" || got != before {
+			t.Fatalf("a nap ended the lease: %q, it was %q", got, before)
+		}
+		s.sleep(2 * time.Second)
+		if got := a.node.lease(); got != "" {
+			t.Fatalf("it has the lease %s when it is over", got)
+		}
+		b := n.node("b", true)
+		<-g.entered // at b, or at a under a new lease
+		close(g.open)
+		n.ended(b, r.ID, "completed")
+		if got := a.node.lease(); got == "" || got == before {
+			t.Errorf("it has the lease %q, and had %q", got, before)
+		}
+	})
+}
+
+// A renewal that was asked for before the machine slept counts from then: what the store
+// says when it wakes is about a lease that is over.
+func TestARenewalCountsFromWhenItWasAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t, listener)
+		s := sleeps()
+		var once sync.Once
+		var armed atomic.Bool
+		n.picky().set(func(tx *store.Tx) bool {
+			if armed.Load() && len(tx.Nodes) > 0 && !tx.Nodes[0].Join {
+				once.Do(func() { s.sleep(10 * time.Second) })
+			}
+			return false
+		})
+		a := n.node("a", true, s.on)
+		before := a.node.lease()
+		armed.Store(true)
+		pass(1500 * time.Millisecond)
+		synctest.Wait()
+		if got := a.node.lease(); got == before {
+			t.Error("the lease outlived its time")
+		}
+	})
+}
+
+// dreams is a store of which one answer comes after the machine slept.
+type dreams struct {
+	store.Store
+	store.Cluster
+	interrupt func()
+}
+
+func (s *dreams) Interrupt(ctx context.Context, tenant, id string) (*store.Interrupt, error) {
+	i, err := s.Store.Interrupt(ctx, tenant, id)
+	s.interrupt()
+	return i, err
+}
+
+// What a tool is called with may have to be read first. If the machine sleeps in that the
+// call is not made: another node may have asked about it since.
+func TestNoToolIsCalledAfterASleep(t *testing.T) {
+	for _, effect := range []tool.Effect{tool.Once, tool.Idempotent} {
+		synctest.Test(t, func(t *testing.T) {
+			var a *Engine
+			calls := &counter{}
+			n := newNodes(t, oneCall("act", `{}`), asking(toolFunc{tool.Spec{Name: "act", Effect: effect}, func(context.Context, tool.Call) (tool.Result, error) {
+				calls.add("act")
+				if a.node.current() == nil {
+					t.Error("it was called without a lease")
+				}
+				return tool.TextResult("done"), nil
+			}}))
+			s := sleeps()
+			var once sync.Once
+			var armed atomic.Bool
+			n.store = &dreams{n.store, n.store.(store.Cluster), func() {
+				if armed.Load() {
+					once.Do(func() { s.sleep(time.Minute) })
+				}
+			}}
+			a = n.node("a", true, s.on)
+			r := n.paused(n.started(a, StartRequest{}), 1)
+			// Whoever answers reads the question, too: at a node without that store.
+			n.store = n.store.(*dreams).Store
+			api := n.node("api", false)
+			armed.Store(true)
+			if _, err := api.Answer(t.Context(), AnswerRequest{Run: r.ID, Decision: "approve", Args: json.RawMessage(`{"n":2}`)}); err != nil {
+				t.Fatal(err)
+			}
+			if effect == tool.Once {
+				n.paused(r, 1) // nobody knows whether it was called
+				if calls.of("act") != 0 {
+					t.Errorf("it was called %d times", calls.of("act"))
+				}
+				if _, err := api.Cancel(t.Context(), ref(r.ID), ""); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			n.ended(api, r.ID, "completed")
+			if calls.of("act") != 1 {
+				t.Errorf("it was called %d times", calls.of("act"))
+			}
+		})
+	}
+}
+
+// Much may come between the decision to ask a model and the question: what an application
+// changes, limits that are waited for. If the machine sleeps in that nothing is asked.
+func TestNoModelIsAskedAfterASleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a *Engine
+		n := newNodes(t, func(context.Context, int, *model.Request) (*message.Message, error) {
+			if a.node.current() == nil {
+				t.Error("it was asked without a lease")
+			}
+			return say("Hello.")
+		})
+		s := sleeps()
+		var once sync.Once
+		a = n.node("a", true, s.on, func(c *Config) {
+			c.TransformContext = func(_ context.Context, _ Ref, msgs []message.Message) ([]message.Message, error) {
+				once.Do(func() { s.sleep(time.Minute) })
+				return msgs, nil
+			}
+		})
+		n.ended(a, n.started(a, StartRequest{}).ID, "completed")
+	})
+}
+
+// A compaction asks more than once. After a sleep between two of its questions it asks
+// nothing more.
+func TestNoSummaryIsAskedForAfterASleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a *Engine
+		s := sleeps()
+		var once sync.Once
+		n := newNodes(t, func(_ context.Context, _ int, req *model.Request) (*message.Message, error) {
+			if !summarises(req) {
+				return say("fine")
+			}
+			if a.node.current() == nil {
+				t.Error("it was asked without a lease")
+			}
+			slept := false
+			once.Do(func() { s.sleep(time.Minute); slept = true })
+			if slept {
+				return nil, &model.Error{Class: model.ClassOverloaded, Provider: "fake", Message: "busy"}
+			}
+			return say("<summary>\nwords\n</summary>")
+		})
+		a = n.node("a", true, s.on)
+		r := n.says("", "one "+strings.Repeat("word ", 500))
+		for range 3 {
+			r = n.says(r.SessionID, "more "+strings.Repeat("word ", 500))
+		}
+		c, err := a.Compact(t.Context(), StartRequest{SessionID: r.SessionID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c = n.ended(a, c.ID, "completed"); c.StopReason != "compacted" {
+			t.Errorf("%+v", c)
+		}
+	})
+}
