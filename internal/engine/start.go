@@ -283,28 +283,38 @@ func (e *Engine) history(tx *store.Tx, ses *store.Session, msgs []message.Messag
 }
 
 // Steer gives a running run a message, which the model gets after the tools under way.
-func (e *Engine) Steer(ctx context.Context, ref Ref, blocks []message.Block) error {
-	if err := checkWords(blocks); err != nil {
-		return err
-	}
-	return e.enqueue(ctx, ref, "steer", blocks)
+// Blocks of context go with it as with a start: stored with the message, shown where they
+// say something new when the model gets it.
+func (e *Engine) Steer(ctx context.Context, ref Ref, words []message.Block, about ...ContextBlock) error {
+	return e.say(ctx, ref, "steer", words, about)
 }
 
-// FollowUp gives a run a message for when it would otherwise end.
-func (e *Engine) FollowUp(ctx context.Context, ref Ref, blocks []message.Block) error {
-	if err := checkWords(blocks); err != nil {
-		return err
-	}
-	return e.enqueue(ctx, ref, "follow_up", blocks)
+// FollowUp gives a run a message for when it would otherwise end, with what goes with
+// it; see [Engine.Steer].
+func (e *Engine) FollowUp(ctx context.Context, ref Ref, words []message.Block, about ...ContextBlock) error {
+	return e.say(ctx, ref, "follow_up", words, about)
 }
 
-func (e *Engine) enqueue(ctx context.Context, ref Ref, kind string, blocks []message.Block) error {
-	if len(blocks) == 0 {
+func (e *Engine) say(ctx context.Context, ref Ref, kind string, words []message.Block, about []ContextBlock) error {
+	if len(words) == 0 {
 		return &fault.Error{Kind: fault.Invalid, Field: "input", Err: errors.New("it is empty")}
 	}
-	if err := checkImages("input", blocks); err != nil {
+	err := checkWords(words)
+	if err == nil {
+		err = checkImages("input", words)
+	}
+	if err == nil {
+		err = e.contextBlocks(about)
+	}
+	if err != nil {
 		return err
 	}
+	req := StartRequest{Input: words, ContextBlocks: about}
+	return e.enqueue(ctx, ref, kind, req.blocks())
+}
+
+// enqueue queues a message that was checked.
+func (e *Engine) enqueue(ctx context.Context, ref Ref, kind string, blocks []message.Block) error {
 	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
 	if err != nil {
 		return notFound("run", ref.ID, err)
