@@ -167,7 +167,11 @@ func (l *learning) skills(p *profile.Profile) (*skill.Set, []skill.Problem) {
 	below := func(kind, dir string, inside bool, names ...string) {
 		for _, name := range names {
 			if dir != "" {
-				from = append(from, skill.Source{Kind: kind, Path: filepath.Join(dir, filepath.FromSlash(name)), Inside: inside})
+				src := skill.Source{Kind: kind, Path: filepath.Join(dir, filepath.FromSlash(name)), Inside: inside}
+				if inside {
+					src.Within = dir
+				}
+				from = append(from, src)
 			}
 		}
 	}
