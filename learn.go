@@ -111,6 +111,8 @@ type learned struct {
 	// index is what the prompt says of skills.
 	index  string
 	recall func(context.Context, engine.RecallRequest) (string, error)
+	// skill gives what goes with words that call a skill; nil where nobody can.
+	skill func(words string) (string, error)
 	// have is told of all tools that the agent has.
 	have func(tool.Set)
 }
@@ -143,6 +145,9 @@ func (l *learning) of(p *profile.Profile) (out learned, err error) {
 			return ok
 		})...)
 		out.index = set.Index()
+		if p.Skills.Commands {
+			out.skill = set.Call
+		}
 	}
 	return out, nil
 }

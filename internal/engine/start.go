@@ -13,6 +13,7 @@ import (
 	"agentd/internal/rate"
 	"agentd/internal/run"
 	"agentd/internal/session"
+	"agentd/internal/skill"
 	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
@@ -73,6 +74,9 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (accepted *Run, er
 	}
 	if r, err := e.repetition(ctx, &req); r != nil || err != nil {
 		return r, err
+	}
+	if req.skill, err = agent.calls(req.Input); err != nil {
+		return nil, err
 	}
 	own := agent.Caps
 	own.lower(req.Overrides.caps())
@@ -310,6 +314,19 @@ func (e *Engine) say(ctx context.Context, ref Ref, kind string, words []message.
 		return err
 	}
 	req := StartRequest{Input: words, ContextBlocks: about}
+	if strings.HasPrefix(firstText(words), skill.Command) {
+		row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
+		if err != nil {
+			return notFound("run", ref.ID, err)
+		}
+		agent, err := e.cfg.Agents.Outline(ctx, ref.Tenant, row.Profile)
+		if err != nil {
+			return err
+		}
+		if req.skill, err = agent.calls(words); err != nil {
+			return err
+		}
+	}
 	return e.enqueue(ctx, ref, kind, req.blocks())
 }
 

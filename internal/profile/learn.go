@@ -26,6 +26,8 @@ type Skills struct {
 	Project bool `json:"project" default:"true"`
 	// Whether skills of the user who runs agentd count: `~/.agentd/skills` and `~/.agents/skills`.
 	User bool `json:"user" default:"true"`
+	// Whether a message that begins with `/skill:NAME` brings that skill to the model with it. If not, such a message is words like any other.
+	Commands bool `json:"commands" default:"true"`
 	// Skills to leave out: names, or patterns with `*` and `?`.
 	Deny []string `json:"deny,omitempty" example:"[\"draft-*\"]"`
 }
