@@ -316,20 +316,22 @@ func (rt *Runtime) Events(ctx context.Context, runID string, after int64) ([]eve
 	return rt.engine.Events(ctx, rt.ref(runID), after)
 }
 
-// Steer gives a running run a message, which the model gets after the tools under way.
-func (rt *Runtime) Steer(ctx context.Context, runID string, input []message.Block) error {
+// Steer gives a running run a message, which the model gets after the tools under way,
+// and blocks of context that go with it.
+func (rt *Runtime) Steer(ctx context.Context, runID string, input []message.Block, about ...ContextBlock) error {
 	if err := rt.writable("Steer"); err != nil {
 		return err
 	}
-	return rt.engine.Steer(ctx, rt.ref(runID), input)
+	return rt.engine.Steer(ctx, rt.ref(runID), input, about...)
 }
 
-// FollowUp gives a run a message for when it would otherwise end.
-func (rt *Runtime) FollowUp(ctx context.Context, runID string, input []message.Block) error {
+// FollowUp gives a run a message for when it would otherwise end, and blocks of context
+// that go with it.
+func (rt *Runtime) FollowUp(ctx context.Context, runID string, input []message.Block, about ...ContextBlock) error {
 	if err := rt.writable("FollowUp"); err != nil {
 		return err
 	}
-	return rt.engine.FollowUp(ctx, rt.ref(runID), input)
+	return rt.engine.FollowUp(ctx, rt.ref(runID), input, about...)
 }
 
 // Cancel asks a run to stop and returns it as it is then.

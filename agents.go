@@ -180,7 +180,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	if !denied(p, engine.CreateSubagent) {
 		ag.Subagents = p.Subagents
 	}
-	ag.Recall = learned.recall
+	ag.Recall, ag.Skill = learned.recall, learned.skill
 	if err := a.prompts(p, ag, learned.index); err != nil {
 		return nil, err
 	}

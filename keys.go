@@ -59,7 +59,7 @@ func (rt *Runtime) serverOptions() *server.Options {
 	s := rt.config.Settings
 	return &server.Options{Version: Version(), Metrics: rt.WriteMetrics, Log: rt.log, MaxBody: s.Limits.MaxBodyBytes,
 		Origins: s.CORS.Origins, DefaultProfile: s.DefaultProfile, TaskProfile: s.TaskProfile,
-		Keys: rt.keys, Schedules: rt.timetable, Memories: memories{rt.agents.learning}, Hosts: s.Hosts, CertFile: s.TLS.Cert, KeyFile: s.TLS.Key,
+		Keys: rt.keys, Schedules: rt.timetable, Memories: memories{rt.agents.learning}, Skills: skillsOf{rt.agents}, Hosts: s.Hosts, CertFile: s.TLS.Cert, KeyFile: s.TLS.Key,
 		MaxHeader: s.HTTP.MaxHeaderBytes, HeaderTimeout: s.HTTP.HeaderTimeout.Std(), BodyTimeout: s.HTTP.BodyTimeout.Std(),
 		AnswerTimeout: s.HTTP.AnswerTimeout.Std(), WriteTimeout: s.HTTP.WriteTimeout.Std(), IdleTimeout: s.HTTP.IdleTimeout.Std(),
 		Heartbeat: s.HTTP.Heartbeat.Std(), Delay: s.HTTP.ShutdownDelay.Std(), Grace: s.HTTP.ShutdownGrace.Std(), RejoinWindow: s.HTTP.RejoinWindow.Std(), UserHeader: s.HTTP.UserHeader,

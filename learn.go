@@ -111,6 +111,8 @@ type learned struct {
 	// index is what the prompt says of skills.
 	index  string
 	recall func(context.Context, engine.RecallRequest) (string, error)
+	// skill gives what goes with words that call a skill; nil where nobody can.
+	skill func(words string) (string, error)
 	// have is told of all tools that the agent has.
 	have func(tool.Set)
 }
@@ -143,6 +145,9 @@ func (l *learning) of(p *profile.Profile) (out learned, err error) {
 			return ok
 		}, l.writer(p))...)
 		out.index = set.Index()
+		if p.Skills.Commands {
+			out.skill = set.Call
+		}
 	}
 	return out, nil
 }
@@ -184,7 +189,11 @@ func (l *learning) skills(p *profile.Profile) (*skill.Set, []skill.Problem) {
 	below := func(kind, dir string, inside bool, names ...string) {
 		for _, name := range names {
 			if dir != "" {
-				from = append(from, skill.Source{Kind: kind, Path: filepath.Join(dir, filepath.FromSlash(name)), Inside: inside})
+				src := skill.Source{Kind: kind, Path: filepath.Join(dir, filepath.FromSlash(name)), Inside: inside}
+				if inside {
+					src.Within = dir
+				}
+				from = append(from, src)
 			}
 		}
 	}

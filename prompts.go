@@ -41,7 +41,7 @@ func narrower(window, limit int) int {
 
 // surroundings is what agentd itself knows of the world.
 func (a *agents) surroundings(kinds []string) engine.ContextSource {
-	return func(_ context.Context, of *engine.ContextRequest) ([]prompt.Block, error) {
+	return func(ctx context.Context, of *engine.ContextRequest) ([]prompt.Block, error) {
 		var blocks []prompt.Block
 		if slices.Contains(kinds, "environment") {
 			dir, err := filepath.Abs(a.dir)
@@ -52,6 +52,16 @@ func (a *agents) surroundings(kinds []string) engine.ContextSource {
 		}
 		if slices.Contains(kinds, "date") {
 			blocks = append(blocks, prompt.Block{Kind: "date", Text: "Today is " + of.Now.Format("Monday, 2006-01-02") + "."})
+		}
+		if slices.Contains(kinds, "tree") {
+			limits := &a.conf.Settings.Limits
+			// A folder that can not be listed in time is no reason to leave out the rest.
+			text, err := a.workspace.Tree(ctx, &workspace.TreeLimits{Depth: limits.MaxTreeDepth, Entries: limits.MaxTreeEntries, Bytes: limits.MaxTreeBytes})
+			if err != nil {
+				a.log.Warn("the workspace can not be listed; the run does without", "run", of.Run.ID, "folder", a.dir, "error", err)
+				return blocks, nil
+			}
+			blocks = append(blocks, prompt.Block{Kind: "tree", Text: text})
 		}
 		return blocks, nil
 	}

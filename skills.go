@@ -2,10 +2,13 @@ package agentd
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"os"
 
 	"agentd/fault"
 	"agentd/internal/profile"
+	"agentd/internal/server"
 	"agentd/internal/skill"
 )
 
@@ -62,4 +65,61 @@ func Skills(configs, profileName, workspace string) (*SkillSet, error) {
 	l := newLearning(&Config{Configs: configs}, conf, nil, project, nil, os.LookupEnv)
 	set, found := l.skills(p)
 	return &SkillSet{Profile: p.ProfileName, Enabled: p.Skills.Enabled, Problems: found, set: set}, nil
+}
+
+// skillsOf shows clients the skills that agents have. They are the configuration's and the
+// workspace's, so all tenants have the same.
+type skillsOf struct{ a *agents }
+
+func (s skillsOf) of(name string) (*profile.Profile, *skill.Set, error) {
+	if name == "" {
+		name, _ = s.a.defaultProfile()
+	}
+	p, err := s.a.conf.Profile(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	set, _ := s.a.learning.skills(p)
+	return p, set, nil
+}
+
+// List implements server.Skills.
+func (s skillsOf) List(_ context.Context, _, name string) (*server.SkillList, error) {
+	p, set, err := s.of(name)
+	if err != nil {
+		return nil, err
+	}
+	out := &server.SkillList{Profile: p.ProfileName, Enabled: p.Skills.Enabled}
+	for _, k := range set.Skills() {
+		out.Skills = append(out.Skills, skillView(k))
+	}
+	return out, nil
+}
+
+// Get implements server.Skills.
+func (s skillsOf) Get(_ context.Context, _, name, wanted string) (*server.SkillView, error) {
+	_, set, err := s.of(name)
+	if err != nil {
+		return nil, err
+	}
+	k, err := set.Find(wanted)
+	if err != nil {
+		return nil, err
+	}
+	v := skillView(k)
+	if v.Text, err = set.Text(k); err != nil {
+		var f *fault.Error
+		if errors.As(err, &f) {
+			of := *f
+			of.Field = k.Name // where its file lies is the operator's business
+			err = &of
+		}
+		return nil, err
+	}
+	v.Files, _ = set.Files(k)
+	return v, nil
+}
+
+func skillView(k *skill.Skill) *server.SkillView {
+	return &server.SkillView{Name: k.Name, Description: k.Description, Source: k.Source, Tools: k.Tools, License: k.License, Compatibility: k.Compatibility, Metadata: k.Metadata}
 }

@@ -73,20 +73,23 @@ func (c *Client) Cancel(ctx context.Context, id, reason string) (*Run, error) {
 	return &r, nil
 }
 
-// Steer gives a running run a message, which the model gets after the tools under way.
-func (c *Client) Steer(ctx context.Context, id string, input []message.Block) error {
-	return c.say(ctx, id, "steer", input)
+// Steer gives a running run a message, which the model gets after the tools under way,
+// and blocks of context that go with it.
+func (c *Client) Steer(ctx context.Context, id string, input []message.Block, about ...ContextBlock) error {
+	return c.say(ctx, id, "steer", input, about)
 }
 
-// FollowUp gives a run a message for when it would otherwise end.
-func (c *Client) FollowUp(ctx context.Context, id string, input []message.Block) error {
-	return c.say(ctx, id, "follow_up", input)
+// FollowUp gives a run a message for when it would otherwise end, and blocks of context
+// that go with it.
+func (c *Client) FollowUp(ctx context.Context, id string, input []message.Block, about ...ContextBlock) error {
+	return c.say(ctx, id, "follow_up", input, about)
 }
 
-func (c *Client) say(ctx context.Context, id, how string, input []message.Block) error {
+func (c *Client) say(ctx context.Context, id, how string, input []message.Block, about []ContextBlock) error {
 	body := struct {
-		Input []message.Block `json:"input"`
-	}{input}
+		Input         []message.Block `json:"input"`
+		ContextBlocks []ContextBlock  `json:"context_blocks,omitempty"`
+	}{input, about}
 	return c.call(ctx, nil, http.MethodPost, body, nil, "runs", id, how)
 }
 

@@ -231,10 +231,11 @@ func TestSteeringAndCancel(t *testing.T) {
 	if err := c.Steer(ctx, r.ID, []message.Block{message.Text("to the left")}); err != nil {
 		t.Error(err)
 	}
-	if err := c.FollowUp(ctx, r.ID, []message.Block{message.Text("and then")}); err != nil {
+	if err := c.FollowUp(ctx, r.ID, []message.Block{message.Text("and then")}, client.ContextBlock{Kind: "tree", Text: "a.go"}); err != nil {
 		t.Error(err)
 	}
 	isKind(t, c.Steer(ctx, r.ID, nil), fault.Invalid)
+	isKind(t, c.Steer(ctx, r.ID, []message.Block{message.Text("x")}, client.ContextBlock{Kind: "memory", Text: "x"}), fault.Invalid)
 	if _, err := c.Cancel(ctx, r.ID, "enough"); err != nil {
 		t.Fatal(err)
 	}

@@ -63,4 +63,20 @@ func TestSkillsCommands(t *testing.T) {
 	b.run(append([]string{"skills", "show", "revue"}, on...)...).exits(exitFailed)
 	b.run(append([]string{"skills", "check"}, on...)...).exits(exitUsage).says("bad/SKILL.md:1: error: description is missing")
 	b.run(append([]string{"skills", "list", "--workspace", filepath.Join(work, "none"), "--profile", "talk"}, on[:2]...)...).exits(exitUsage)
+
+	// A server shows what its agents have, and not where.
+	if err := os.CopyFS(b.work, os.DirFS(work)); err != nil {
+		t.Fatal(err)
+	}
+	url, _ := b.serving(nil)
+	rows = lines[map[string]any](b.run("skills", "list", "--json", "--server", url, "--profile", "talk").exits(exitOK))
+	if len(rows) != 1 || rows[0]["name"] != "review" || rows[0]["file"] != nil {
+		t.Errorf("%v", rows)
+	}
+	b.run("skills", "list", "--server", url, "--profile", "talk").exits(exitOK).says("review", "project").complains("profile talk has no skills")
+	b.run("skills", "show", "review", "--server", url, "--profile", "talk").exits(exitOK).says("Look twice.", "more.md")
+	b.run("skills", "show", "revue", "--server", url, "--profile", "talk").exits(exitFailed).complains("The skills are: review.")
+	b.run("skills", "list", "--server", url, "--profile", "nobody").exits(exitFailed)
+	b.run("skills", "check", "--server", url).exits(exitUsage)
+	b.run("skills", "list", "--server", url, "--configs", b.configs).exits(exitUsage)
 }

@@ -51,6 +51,7 @@ type interrupts interface {
 // place is where runs are: a server or a data folder.
 type place interface {
 	runs
+	sayer
 	sessions
 	trees
 	interrupts

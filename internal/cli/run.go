@@ -20,6 +20,7 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	var profile, session, mode string
+	var context []string
 	cmd := &cobra.Command{
 		Use:   "run [flags] DIRECTIVE",
 		Short: "Run an agent once, here, and show what it does",
@@ -44,13 +45,22 @@ DIRECTIVE is what to do; "-" reads it from standard input.`,
 			if strings.TrimSpace(directive) == "" {
 				return &usageError{errors.New("the directive is empty: say what to do")}
 			}
-			return a.runOnce(cmd.Context(), agentd.StartRequest{Profile: profile, SessionID: session, Mode: mode, Input: input(directive)})
+			about, err := contextFlags(context)
+			if err != nil {
+				return err
+			}
+			req := agentd.StartRequest{Profile: profile, SessionID: session, Mode: mode, Input: input(directive)}
+			for _, b := range about {
+				req.ContextBlocks = append(req.ContextBlocks, agentd.ContextBlock(b))
+			}
+			return a.runOnce(cmd.Context(), req)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&profile, "profile", "p", "", "the agent (default: the configured one, or the demo without an API key)")
 	f.StringVarP(&session, "session", "s", "", "continue this session")
 	f.StringVar(&mode, "mode", "", "interactive (default) or autonomous: nobody will be asked")
+	contextFlag(cmd, &context)
 	_ = cmd.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"interactive", "autonomous"}, cobra.ShellCompDirectiveNoFileComp))
 	a.dataFlag(cmd)

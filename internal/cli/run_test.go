@@ -80,7 +80,7 @@ func TestExitCodes(t *testing.T) {
 		{"runs show", 2, "the id of a run"},
 		{"runs show a b", 2, "the id of a run"},
 		{"runs events x --after -1", 2, "negative"},
-		{"runs frobnicate", 2, "ls, show, events, trace, cancel, resume or proposals"},
+		{"runs frobnicate", 2, "ls, show, events, trace, cancel, steer, resume or proposals"},
 		{"runs ls --server http://127.0.0.1:1 --data x", 2, "not both"},
 		{"runs ls --server nowhere", 2, "http://127.0.0.1:7070"},
 		{"runs ls --server http://127.0.0.1:1", 1, "can not be reached"},

@@ -20,10 +20,10 @@ func (a *app) runsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "runs", Short: "Look at runs, cancel them, go on with them",
 		Long: `Look at runs, cancel them and go on with them: on a server (--server), or in a data folder
 (--data). A data folder can be looked at while a server uses it.`,
-		Args: exactly(0, "a command: ls, show, events, trace, cancel, resume or proposals"),
+		Args: exactly(0, "a command: ls, show, events, trace, cancel, steer, resume or proposals"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	a.placeFlags(cmd)
-	cmd.AddCommand(a.runsList(), a.runsShow(), a.runsEvents(), a.runsTrace(), a.runsCancel(), a.runsResume(), a.runsProposals())
+	cmd.AddCommand(a.runsList(), a.runsShow(), a.runsEvents(), a.runsTrace(), a.runsCancel(), a.runsSteer(), a.runsResume(), a.runsProposals())
 	for _, c := range cmd.Commands() {
 		if c.Name() != "ls" {
 			c.ValidArgsFunction = a.completeRuns

@@ -73,6 +73,8 @@ type StartRequest struct {
 	// Compact has the run do nothing but compact its session. See [Engine.Compact].
 	Compact *CompactRequest `json:",omitempty"`
 	leaves  *leaving
+	// skill is the one that Input calls.
+	skill string
 	// Overrides narrow the profile for this run.
 	Overrides Overrides
 	// User is the end user that the client names, for limits and sums; at most 256

@@ -124,7 +124,36 @@ func (req *StartRequest) blocks() []message.Block {
 		json.HTMLEscape(&b, req.Context)
 		add(ContextBlock{Kind: "context", Text: b.String()})
 	}
+	if req.skill != "" {
+		add(ContextBlock{Kind: prompt.Skill, Text: req.skill})
+	}
 	return append(out, req.Input...)
+}
+
+// calls gives the skill that words call, "" if they call none. It is read now and stored
+// with the message: what becomes of the skill later changes nothing.
+func (a *Agent) calls(words []message.Block) (string, error) {
+	if a.Skill == nil {
+		return "", nil
+	}
+	text, err := a.Skill(firstText(words))
+	var f *fault.Error
+	if errors.As(err, &f) {
+		of := *f // the same error may be others', too
+		of.Field = "input"
+		return "", &of
+	}
+	return text, err
+}
+
+// firstText is how a message begins.
+func firstText(words []message.Block) string {
+	for i := range words {
+		if words[i].Type == message.BlockText {
+			return words[i].Text
+		}
+	}
+	return ""
 }
 
 // checkWords refuses input that claims to be context: that has a member of its own.
@@ -153,7 +182,7 @@ func (e *Engine) contextBlocks(blocks []ContextBlock) error {
 			return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf("%.80q is no kind", b.Kind), Hint: "Use 1 to 64 small letters, digits, _, . or -."}
 		case seen[b.Kind]:
 			return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf("%q comes twice", b.Kind), Hint: "There is one block of a kind."}
-		case b.Kind == "page" || b.Kind == prompt.References || b.Kind == "context" || b.Kind == memoryContext || strings.HasPrefix(b.Kind, prompt.SectionKind):
+		case b.Kind == "page" || b.Kind == prompt.References || b.Kind == prompt.Skill || b.Kind == "context" || b.Kind == memoryContext || strings.HasPrefix(b.Kind, prompt.SectionKind):
 			return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf("%q is agentd's own", b.Kind), Hint: "Use page, references and context of the request, or another kind."}
 		}
 		seen[b.Kind] = true

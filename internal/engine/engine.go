@@ -98,6 +98,9 @@ type Agent struct {
 	// Recall gives what goes ahead of the first message of a run: what is remembered
 	// and is not in the conversation yet; "" for nothing. Nil: nothing is remembered.
 	Recall func(ctx context.Context, req RecallRequest) (string, error)
+	// Skill gives what goes with a person's words that call a skill, "" for words that
+	// call none. Errors are for whoever said them. Nil: the agent has no skills to call.
+	Skill func(words string) (string, error)
 	// DropReasoning leaves the reasoning of answered turns out of requests once a
 	// message came so long after the answer. 0: never.
 	DropReasoning time.Duration

@@ -13,6 +13,7 @@ import (
 	"agentd/internal/rate"
 	"agentd/internal/run"
 	"agentd/internal/session"
+	"agentd/internal/skill"
 	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
@@ -73,6 +74,9 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (accepted *Run, er
 	}
 	if r, err := e.repetition(ctx, &req); r != nil || err != nil {
 		return r, err
+	}
+	if req.skill, err = agent.calls(req.Input); err != nil {
+		return nil, err
 	}
 	own := agent.Caps
 	own.lower(req.Overrides.caps())
@@ -283,28 +287,51 @@ func (e *Engine) history(tx *store.Tx, ses *store.Session, msgs []message.Messag
 }
 
 // Steer gives a running run a message, which the model gets after the tools under way.
-func (e *Engine) Steer(ctx context.Context, ref Ref, blocks []message.Block) error {
-	if err := checkWords(blocks); err != nil {
-		return err
-	}
-	return e.enqueue(ctx, ref, "steer", blocks)
+// Blocks of context go with it as with a start: stored with the message, shown where they
+// say something new when the model gets it.
+func (e *Engine) Steer(ctx context.Context, ref Ref, words []message.Block, about ...ContextBlock) error {
+	return e.say(ctx, ref, "steer", words, about)
 }
 
-// FollowUp gives a run a message for when it would otherwise end.
-func (e *Engine) FollowUp(ctx context.Context, ref Ref, blocks []message.Block) error {
-	if err := checkWords(blocks); err != nil {
-		return err
-	}
-	return e.enqueue(ctx, ref, "follow_up", blocks)
+// FollowUp gives a run a message for when it would otherwise end, with what goes with
+// it; see [Engine.Steer].
+func (e *Engine) FollowUp(ctx context.Context, ref Ref, words []message.Block, about ...ContextBlock) error {
+	return e.say(ctx, ref, "follow_up", words, about)
 }
 
-func (e *Engine) enqueue(ctx context.Context, ref Ref, kind string, blocks []message.Block) error {
-	if len(blocks) == 0 {
+func (e *Engine) say(ctx context.Context, ref Ref, kind string, words []message.Block, about []ContextBlock) error {
+	if len(words) == 0 {
 		return &fault.Error{Kind: fault.Invalid, Field: "input", Err: errors.New("it is empty")}
 	}
-	if err := checkImages("input", blocks); err != nil {
+	err := checkWords(words)
+	if err == nil {
+		err = checkImages("input", words)
+	}
+	if err == nil {
+		err = e.contextBlocks(about)
+	}
+	if err != nil {
 		return err
 	}
+	req := StartRequest{Input: words, ContextBlocks: about}
+	if strings.HasPrefix(firstText(words), skill.Command) {
+		row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
+		if err != nil {
+			return notFound("run", ref.ID, err)
+		}
+		agent, err := e.cfg.Agents.Outline(ctx, ref.Tenant, row.Profile)
+		if err != nil {
+			return err
+		}
+		if req.skill, err = agent.calls(words); err != nil {
+			return err
+		}
+	}
+	return e.enqueue(ctx, ref, kind, req.blocks())
+}
+
+// enqueue queues a message that was checked.
+func (e *Engine) enqueue(ctx context.Context, ref Ref, kind string, blocks []message.Block) error {
 	row, err := e.store.Run(ctx, ref.Tenant, ref.ID)
 	if err != nil {
 		return notFound("run", ref.ID, err)

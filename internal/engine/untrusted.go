@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"agentd/internal/memory"
+	"agentd/internal/prompt"
 	"agentd/internal/run"
 	"agentd/internal/session"
 	"agentd/internal/store"
@@ -94,6 +95,7 @@ func (d *driver) quotes(msgs []message.Message, args json.RawMessage) bool {
 				continue
 			}
 			switch {
+			case msgs[i].Role == message.RoleUser && b.Context == prompt.Skill: // as load_skill's results
 			case msgs[i].Role == message.RoleToolResult && d.tools.trusted(msgs[i].ToolName), msgs[i].Role == message.RoleUser && b.Context == memoryContext && !session.IsCut(b.Text):
 				read.WriteString(plainWords(memory.Doubtful(b.Text))) // what was doubtful stays so
 			// Details have the messages that no person wrote: summaries, an application's

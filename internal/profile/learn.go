@@ -28,6 +28,8 @@ type Skills struct {
 	User bool `json:"user" default:"true"`
 	// Whether the agent may write new skills when a person asks for it: the tool `create_skill` writes to `.agentd/skills` of the workspace and of the user who runs agentd, of the two those that `project` and `user` allow. It never changes a skill that exists.
 	Create bool `json:"create" default:"false"`
+	// Whether a message that begins with `/skill:NAME` brings that skill to the model with it. If not, such a message is words like any other.
+	Commands bool `json:"commands" default:"true"`
 	// Skills to leave out: names, or patterns with `*` and `?`.
 	Deny []string `json:"deny,omitempty" example:"[\"draft-*\"]"`
 }

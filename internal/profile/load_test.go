@@ -130,7 +130,7 @@ write_policy: auto
 read_policy: always
 retention_days: 9
 pii_policy: {never_store: [email], redact: ["a+"]}
-skills: {enabled: true, paths: [agents], project: false, user: true, create: true, deny: ["x-*"]}
+skills: {enabled: true, paths: [agents], project: false, user: true, create: true, commands: false, deny: ["x-*"]}
 log_level: debug
 log_destinations: [stderr, "file:/x"]
 log_payload_policy: full

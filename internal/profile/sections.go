@@ -23,8 +23,8 @@ type PromptParts struct {
 	PromptFacts map[string]string `json:"prompt_facts,omitempty" example:"{version: \"4.4.0\", mode: edit, region: eu}"`
 	// Whether the prompt has the project's AGENTS.md files, from the top of the repository down to the working folder: `auto` for agents that read files there (built-in workspace tools), `always`, or `never`.
 	AgentsFiles string `json:"agents_files" default:"auto" enum:"auto,always,never"`
-	// What agentd puts beside a person's words, again only when it changed: `date` is the day, `environment` the working folder and the platform.
-	ContextSources []string `json:"context_sources,omitempty" enum:"date,environment" example:"[date]"`
+	// What agentd puts beside a person's words, again only when it changed: `date` is the day, `environment` the working folder and the platform, `tree` the files of the workspace, as far as `limits.max_tree_depth`, `max_tree_entries` and `max_tree_bytes` allow.
+	ContextSources []string `json:"context_sources,omitempty" enum:"date,environment,tree" example:"[date]"`
 }
 
 // sectionFile is the front matter of a section.

@@ -93,6 +93,12 @@ type ToolLimits struct {
 	MaxSearchFileBytes int64 `json:"max_search_file_bytes" default:"10485760" min:"1024"`
 	// Files and folders that one `glob` or `grep` looks at.
 	MaxSearchFiles int `json:"max_search_files" default:"200000" min:"1"`
+	// Levels of folders that the context source `tree` opens; 1 is the workspace itself alone.
+	MaxTreeDepth int `json:"max_tree_depth" default:"4" min:"1" max:"100"`
+	// Files and folders that it lists; levels are filled from the top, and the listing says where entries are left out.
+	MaxTreeEntries int `json:"max_tree_entries" default:"400" min:"1" max:"100000"`
+	// Bytes of the listing.
+	MaxTreeBytes int `json:"max_tree_bytes" default:"16384" min:"256"`
 }
 
 // CORS is for browsers.

@@ -20,6 +20,11 @@ type Block struct {
 // message, and is sent with each that has it.
 const References = "references"
 
+// Skill is the kind of a skill that a person's words call. Like [References] it belongs
+// to its message, and is sent with each that has it; unlike them it goes over a compaction
+// as long as the person has said nothing else.
+const Skill = "skill"
+
 // Kind reports whether s can name a kind of context.
 func Kind(s string) bool { return isName(s) }
 
@@ -59,7 +64,7 @@ func (t Told) See(m *message.Message) Told {
 
 // News is whether a block says something that the conversation was not told.
 func (t Told) News(b *message.Block) bool {
-	if b.Context == References {
+	if b.Context == References || b.Context == Skill {
 		return true
 	}
 	last, told := t[b.Context]
@@ -76,6 +81,15 @@ func InForce(msgs []message.Message) (out []message.Block) {
 	for i := range msgs {
 		if msgs[i].Role != message.RoleUser {
 			continue
+		}
+		if at, ok := place[Skill]; ok && saysMore(&msgs[i]) {
+			out = append(out[:at], out[at+1:]...)
+			delete(place, Skill)
+			for kind, p := range place {
+				if p > at {
+					place[kind] = p - 1
+				}
+			}
 		}
 		for _, b := range msgs[i].Content {
 			if b.Context == "" || b.Context == References || b.Type != message.BlockText {
@@ -96,6 +110,20 @@ func InForce(msgs []message.Message) (out []message.Block) {
 		}
 	}
 	return kept
+}
+
+// saysMore is whether a message is words of a person: not a summary or a note, which
+// have details.
+func saysMore(m *message.Message) bool {
+	if len(m.Details) > 0 {
+		return false
+	}
+	for i := range m.Content {
+		if m.Content[i].Context == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // tag is what begins a block of context, remembered what begins the block of what

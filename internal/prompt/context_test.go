@@ -111,3 +111,38 @@ func FuzzContext(f *testing.F) {
 		}
 	})
 }
+
+// A skill belongs to its message: it is told whenever it is called, and is in force
+// until the person says something else.
+func TestSkillsBelongToTheirMessage(t *testing.T) {
+	skill, other := Block{Kind: Skill, Text: "s"}, Block{Kind: Skill, Text: "o"}
+	page := Block{Kind: "page", Text: "p"}
+	told := Told(nil)
+	m := user("/skill:s", page, skill)
+	told = told.See(&m)
+	if b := skill.Content(); !told.News(&b) {
+		t.Error("the skill is not told again")
+	}
+	reply := message.Message{Role: message.RoleAssistant, Content: []message.Block{message.Text("ok")}}
+	note := message.Message{Role: message.RoleUser, Content: []message.Block{message.Text("go on")}, Details: []byte(`{}`)}
+	for _, tt := range []struct {
+		msgs []message.Message
+		want string
+	}{
+		{[]message.Message{m, reply, note}, "page skill=s"},
+		{[]message.Message{m, reply, user("else"), reply}, "page"},
+		{[]message.Message{user("x", skill, page), reply, user("/skill:o", other)}, "page skill=o"},
+	} {
+		var got []string
+		for _, b := range InForce(tt.msgs) {
+			s := b.Context
+			if s == Skill {
+				s += "=" + strings.Split(b.Text, "\n")[1]
+			}
+			got = append(got, s)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%v, not %s", got, tt.want)
+		}
+	}
+}

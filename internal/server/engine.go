@@ -36,8 +36,8 @@ type Runs interface {
 
 // Steering hands input to a run under way.
 type Steering interface {
-	Steer(ctx context.Context, ref engine.Ref, input []message.Block) error
-	FollowUp(ctx context.Context, ref engine.Ref, input []message.Block) error
+	Steer(ctx context.Context, ref engine.Ref, input []message.Block, about ...engine.ContextBlock) error
+	FollowUp(ctx context.Context, ref engine.Ref, input []message.Block, about ...engine.ContextBlock) error
 }
 
 // People shows and answers interrupts.

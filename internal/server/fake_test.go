@@ -281,22 +281,26 @@ func (e *fake) Cancel(_ context.Context, ref engine.Ref, reason string) (*engine
 	return r.get(), nil
 }
 
-func (e *fake) input(kind string, ref engine.Ref, in []message.Block) error {
+func (e *fake) input(kind string, ref engine.Ref, in []message.Block, about []engine.ContextBlock) error {
 	if _, err := e.run(ref.ID); err != nil {
 		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.steered = append(e.steered, kind+" "+in[0].Text)
+	said := kind + " " + in[0].Text
+	for _, b := range about {
+		said += " with " + b.Kind + "=" + b.Text
+	}
+	e.steered = append(e.steered, said)
 	return nil
 }
 
-func (e *fake) Steer(_ context.Context, ref engine.Ref, in []message.Block) error {
-	return e.input("steer", ref, in)
+func (e *fake) Steer(_ context.Context, ref engine.Ref, in []message.Block, about ...engine.ContextBlock) error {
+	return e.input("steer", ref, in, about)
 }
 
-func (e *fake) FollowUp(_ context.Context, ref engine.Ref, in []message.Block) error {
-	return e.input("follow_up", ref, in)
+func (e *fake) FollowUp(_ context.Context, ref engine.Ref, in []message.Block, about ...engine.ContextBlock) error {
+	return e.input("follow_up", ref, in, about)
 }
 
 func (e *fake) Answer(_ context.Context, req engine.AnswerRequest) (*engine.InterruptView, error) {

@@ -107,7 +107,7 @@ func TestKeysAreRequiredAsSoonAsOneExists(t *testing.T) {
 // those that the document lists open it, the others are answered with 403.
 func TestScopes(t *testing.T) {
 	k := ring(t)
-	a := start(t, &server.Options{Keys: k, Schedules: planned{}, Memories: remembered{}})
+	a := start(t, &server.Options{Keys: k, Schedules: planned{}, Memories: remembered{}, Skills: taught{}})
 	headers := map[string]string{}
 	for _, s := range keys.Scopes() {
 		_, headers[string(s)] = key(t, k, keys.Operator, s)

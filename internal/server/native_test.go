@@ -52,7 +52,10 @@ func TestRunLifecycle(t *testing.T) {
 			t.Errorf("%s: %d %s", op, r.status, r.body)
 		}
 	}
-	if strings.Join(a.e.steered, ",") != "steer more,follow_up more" {
+	if r := a.do("POST", "/runs/r2/follow_up", `{"input":"and","context_blocks":[{"kind":"tree","text":"a.go"},{"kind":"mode"}]}`); r.status != 202 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if strings.Join(a.e.steered, ",") != "steer more,follow_up more,follow_up and with tree=a.go with mode=" {
 		t.Errorf("%v", a.e.steered)
 	}
 	if r := a.do("POST", "/runs/r2/cancel", `{"reason":"enough"}`); r.status != 200 || r.json(t)["status"] != "cancelled" || <-a.e.cancelled != "r2: enough" {
@@ -241,6 +244,7 @@ func TestBadRequests(t *testing.T) {
 		{"metadata", "POST", "/runs", `{"input":"x","metadata":[1]}`, "metadata", "object"},
 		{"references", "POST", "/runs", `{"input":"x","references":"y"}`, "references", "must be a list"},
 		{"steer nothing", "POST", "/runs/r1/steer", `{}`, "input", "missing"},
+		{"steer with a block of two shapes", "POST", "/runs/r1/steer", `{"input":"x","context_blocks":[{"kind":7}]}`, "context_blocks.kind", "must be a string"},
 		{"follow up nothing", "POST", "/runs/r1/follow_up", `{"input":""}`, "input", "empty"},
 		{"cancel with more", "POST", "/runs/r1/cancel", `{"force":true}`, "force", "unknown"},
 		{"no answer", "POST", "/interrupts/i1", `{"reason":"x"}`, "decision", "give a decision"},

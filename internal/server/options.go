@@ -93,6 +93,9 @@ type Options struct {
 	// Memories are what agents remember; nil has none.
 	Memories Memories
 
+	// Skills are those that agents have; nil has none.
+	Skills Skills
+
 	// Now and NewID are the server's clock and its source of request ids; nil
 	// means the real ones.
 	Now   func() time.Time

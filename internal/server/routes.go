@@ -75,6 +75,8 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/memory/{id}", serve: s.getMemory},
 		{method: "PATCH", path: "/memory/{id}", serve: s.editMemory},
 		{method: "DELETE", path: "/memory/{id}", serve: s.removeMemory},
+		{method: "GET", path: "/skills", serve: s.listSkills},
+		{method: "GET", path: "/skills/{name}", serve: s.getSkill},
 		{method: "POST", path: "/keys", serve: s.createKey},
 		{method: "GET", path: "/keys", serve: s.listKeys},
 		{method: "DELETE", path: "/keys/{id}", serve: s.revokeKey},

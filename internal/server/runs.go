@@ -111,9 +111,7 @@ func decodeStart(raw []byte) (engine.StartRequest, error) {
 	}
 	req = engine.StartRequest{Profile: b.Profile, Input: input, SessionID: b.SessionID, From: b.From, Mode: b.Mode,
 		WhenBusy: engine.WhenBusy(b.WhenBusy), Context: given(b.Context), Page: given(b.Page), References: b.References, Metadata: given(b.Metadata), User: b.User}
-	for _, c := range b.ContextBlocks {
-		req.ContextBlocks = append(req.ContextBlocks, engine.ContextBlock{Kind: c.Kind, Text: c.Text})
-	}
+	req.ContextBlocks = contextBlocks(b.ContextBlocks)
 	if b.Budget != nil {
 		for _, l := range []struct {
 			name  string
@@ -263,17 +261,17 @@ func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) steer(w http.ResponseWriter, r *http.Request) error {
-	input, err := s.readInput(w, r)
+	input, about, err := s.readInput(w, r)
 	if err == nil {
-		err = s.engine.Steer(r.Context(), ref(r), input)
+		err = s.engine.Steer(r.Context(), ref(r), input, about...)
 	}
 	return accepted(w, r, err)
 }
 
 func (s *Server) followUp(w http.ResponseWriter, r *http.Request) error {
-	input, err := s.readInput(w, r)
+	input, about, err := s.readInput(w, r)
 	if err == nil {
-		err = s.engine.FollowUp(r.Context(), ref(r), input)
+		err = s.engine.FollowUp(r.Context(), ref(r), input, about...)
 	}
 	return accepted(w, r, err)
 }
@@ -286,14 +284,25 @@ func accepted(w http.ResponseWriter, r *http.Request, err error) error {
 	return nil
 }
 
-func (s *Server) readInput(w http.ResponseWriter, r *http.Request) ([]message.Block, error) {
+// readInput reads what a person says to a run, and what goes with it.
+func (s *Server) readInput(w http.ResponseWriter, r *http.Request) ([]message.Block, []engine.ContextBlock, error) {
 	var b struct {
-		Input json.RawMessage `json:"input"`
+		Input         json.RawMessage `json:"input"`
+		ContextBlocks []contextBlock  `json:"context_blocks"`
 	}
 	if err := s.read(w, r, &b); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return decodeInput(b.Input)
+	input, err := decodeInput(b.Input)
+	return input, contextBlocks(b.ContextBlocks), err
+}
+
+// contextBlocks are blocks of context as the engine has them, which checks them.
+func contextBlocks(blocks []contextBlock) (out []engine.ContextBlock) {
+	for _, b := range blocks {
+		out = append(out, engine.ContextBlock(b))
+	}
+	return out
 }
 
 func (s *Server) read(w http.ResponseWriter, r *http.Request, into any) error {

@@ -20,6 +20,8 @@ type Source struct {
 	// Inside refuses what leads out of the folder by a symbolic link: it came with
 	// somebody else's files.
 	Inside bool
+	// Within is the folder that Path itself must really lie in; "" for anywhere.
+	Within string
 	// Must: that it is not there is a problem.
 	Must bool
 }
@@ -66,6 +68,7 @@ type Finder struct {
 }
 
 type known struct {
+	real     string
 	size     int64
 	changed  time.Time
 	skill    *Skill
@@ -145,6 +148,17 @@ func (w *walk) begin() {
 	case err != nil:
 		w.add(w.source.Path, Error, "it can not be read", "check its permissions")
 		return
+	}
+	if w.source.Within != "" {
+		within, err := filepath.EvalSymlinks(w.source.Within)
+		rel := ""
+		if err == nil {
+			rel, err = filepath.Rel(within, real)
+		}
+		if err != nil || !filepath.IsLocal(rel) {
+			w.add(w.source.Path, Error, "it leads out of the project's folder", "put the skills themselves there, or name their folder in skills.paths of the profile")
+			return
+		}
 	}
 	w.root = real
 	if !info.IsDir() {
@@ -231,9 +245,9 @@ func (w *walk) file(path, dir string) {
 	w.f.mu.Lock()
 	have, ok := w.f.known[key]
 	w.f.mu.Unlock()
-	if !ok || have.size != info.Size() || !have.changed.Equal(info.ModTime()) {
-		have = known{size: info.Size(), changed: info.ModTime()}
-		have.skill, have.problems = w.parse(path, dir, info.Size())
+	if !ok || have.real != real || have.size != info.Size() || !have.changed.Equal(info.ModTime()) {
+		have = known{real: real, size: info.Size(), changed: info.ModTime()}
+		have.skill, have.problems = w.parse(path, real, dir, info.Size())
 	}
 	w.fresh[key] = have
 	w.problems = append(w.problems, have.problems...)
@@ -242,14 +256,37 @@ func (w *walk) file(path, dir string) {
 	}
 }
 
-func (w *walk) parse(path, dir string, size int64) (*Skill, []Problem) {
+// parse reads a skill whose file is at path, and really at real; dir is its folder, if it
+// has one.
+func (w *walk) parse(path, real, dir string, size int64) (*Skill, []Problem) {
 	bad := func(msg, hint string) (*Skill, []Problem) {
 		return nil, []Problem{{File: path, Line: 1, Severity: Error, Message: msg, Hint: hint}}
 	}
 	if size > int64(w.limits.Bytes) {
 		return bad(fmt.Sprintf("the file has %d bytes, more than %d", size, w.limits.Bytes), "move parts into files of their own, or raise skills.max_skill_bytes in agentd.yaml")
 	}
-	data, err := os.ReadFile(path)
+	at := Skill{File: path, text: place{filepath.Dir(real), filepath.Base(real)}}
+	if dir != "" {
+		var err error
+		if at.Dir, err = filepath.EvalSymlinks(dir); err != nil {
+			return bad("the folder can not be read", "check its permissions")
+		}
+		at.files = place{at.Dir, "."}
+	}
+	if w.source.Inside {
+		// The source's folder is the wall, whatever becomes of what is in it.
+		var err, err2 error
+		at.text.root = w.root
+		at.text.name, err = filepath.Rel(w.root, real)
+		if dir != "" {
+			at.files.root = w.root
+			at.files.name, err2 = filepath.Rel(w.root, at.Dir)
+		}
+		if err != nil || err2 != nil {
+			return bad("it can not be read", "check its permissions")
+		}
+	}
+	data, err := at.readText(w.limits.Bytes)
 	if err != nil {
 		return bad("the file can not be read", "check its permissions")
 	}
@@ -262,11 +299,7 @@ func (w *walk) parse(path, dir string, size int64) (*Skill, []Problem) {
 	s, _, problems := Parse(path, folder, data)
 	if s != nil {
 		s.Source = w.source.Kind
-		if dir != "" {
-			if s.Dir, err = filepath.EvalSymlinks(dir); err != nil {
-				return bad("the folder can not be read", "check its permissions")
-			}
-		}
+		s.Dir, s.text, s.files = at.Dir, at.text, at.files
 	}
 	return s, problems
 }

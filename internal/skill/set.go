@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"agentd/fault"
@@ -68,7 +69,7 @@ func (s *Set) Find(name string) (*Skill, error) {
 
 // Text is the text of a skill as it is now.
 func (s *Set) Text(k *Skill) (string, error) {
-	data, err := s.readAll(k, k.File, s.limits.Bytes)
+	data, err := k.readText(s.limits.Bytes)
 	if err != nil {
 		return "", err
 	}
@@ -79,13 +80,32 @@ func (s *Set) Text(k *Skill) (string, error) {
 	return body, nil
 }
 
-func (s *Set) readAll(k *Skill, file string, limit int) ([]byte, error) {
-	f, err := os.Open(file)
+// readText reads the file with the skill's text. What leads out of its place by now, also
+// by a link where a folder was, is refused.
+func (k *Skill) readText(limit int) ([]byte, error) {
+	root, err := os.OpenRoot(k.text.root)
 	if err != nil {
-		return nil, unreadable(k, file)
+		return nil, unreadable(k, k.File)
+	}
+	defer func() { _ = root.Close() }()
+	f, err := open(root, k.text.name)
+	if err != nil {
+		return nil, unreadable(k, k.File)
 	}
 	defer func() { _ = f.Close() }()
-	return bounded(f, k, file, limit)
+	return bounded(f, k, k.File, limit)
+}
+
+// open opens a regular file; it does not wait for what is none, such as a pipe.
+func open(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return nil, err
+	}
+	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 func bounded(f fs.File, k *Skill, name string, limit int) ([]byte, error) {
@@ -117,25 +137,35 @@ func (s *Set) Files(k *Skill) (files []string, more int) {
 	if k.Dir == "" {
 		return nil, 0
 	}
+	root, err := os.OpenRoot(k.files.root)
+	if err != nil {
+		return nil, 0
+	}
+	defer func() { _ = root.Close() }()
+	folder, err := root.OpenRoot(k.files.name)
+	if err != nil {
+		return nil, 0
+	}
+	defer func() { _ = folder.Close() }()
 	left := s.limits.Visited
-	_ = filepath.WalkDir(k.Dir, func(p string, e fs.DirEntry, err error) error {
+	_ = fs.WalkDir(folder.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if left--; left < 0 {
-			return filepath.SkipAll
+			return fs.SkipAll
 		}
-		if err != nil || p == k.Dir {
+		if err != nil || name == "." {
 			return nil
 		}
 		if strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules" {
 			if e.IsDir() {
-				return filepath.SkipDir
+				return fs.SkipDir
 			}
 			return nil
 		}
-		if rel, err := filepath.Rel(k.Dir, p); err == nil && e.Type().IsRegular() && rel != fileName {
+		if e.Type().IsRegular() && name != fileName {
 			if len(files) == maxListed {
 				more++
 			} else {
-				files = append(files, filepath.ToSlash(rel))
+				files = append(files, name)
 			}
 		}
 		return nil
@@ -154,12 +184,17 @@ func (s *Set) File(k *Skill, name string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(clean)) {
 		return "", &fault.Error{Op: "skill", Kind: fault.Forbidden, Field: name, Err: errors.New("the path leads out of the skill's folder"), Hint: "Give a path below it, such as references/example.md."}
 	}
-	root, err := os.OpenRoot(k.Dir)
+	root, err := os.OpenRoot(k.files.root)
 	if err != nil {
 		return "", unreadable(k, name)
 	}
 	defer func() { _ = root.Close() }()
-	f, err := root.Open(filepath.FromSlash(clean))
+	folder, err := root.OpenRoot(k.files.name)
+	if err != nil {
+		return "", unreadable(k, name)
+	}
+	defer func() { _ = folder.Close() }()
+	f, err := open(folder, filepath.FromSlash(clean))
 	if err != nil {
 		return "", unreadable(k, name)
 	}

@@ -29,7 +29,15 @@ type Skill struct {
 	File, Dir string
 	// Size is that of its text in bytes.
 	Size int
+
+	// text is the file with its text, files the folder with its other files; both as
+	// they were when it was found.
+	text, files place
 }
+
+// place is where something of a skill is: below a folder without symbolic links, which
+// what is read must lie in.
+type place struct{ root, name string }
 
 // Severity is how bad a problem is.
 type Severity string

@@ -70,28 +70,11 @@ func (l load) Run(_ context.Context, call tool.Call) (tool.Result, error) {
 	if err != nil {
 		return failed(err), nil
 	}
-	body, err := l.set.Text(k)
+	text, err := l.set.Loaded(k, l.have)
 	if err != nil {
 		return failed(err), nil
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Skill: %s\n\n%s", k.Name, body)
-	if k.Compatibility != "" {
-		fmt.Fprintf(&b, "\n\nIt is meant for: %s", oneLine(k.Compatibility))
-	}
-	if len(k.Tools) > 0 {
-		fmt.Fprintf(&b, "\n\nIt uses the tools %s.", strings.Join(k.Tools, ", "))
-		if missing := slices.DeleteFunc(slices.Clone(k.Tools), l.have); len(missing) > 0 {
-			fmt.Fprintf(&b, " You do not have %s: do without, or say what can not be done.", strings.Join(missing, ", "))
-		}
-	}
-	if files, more := l.set.Files(k); len(files) > 0 {
-		fmt.Fprintf(&b, "\n\nIts files, in %s; read them with %s when you need them:\n- %s", k.Dir, ReadFile, strings.Join(files, "\n- "))
-		if more > 0 {
-			fmt.Fprintf(&b, "\n- and %d more", more)
-		}
-	}
-	res := tool.TextResult(b.String())
+	res := tool.TextResult(text)
 	if res.Details, err = json.Marshal(map[string]string{"skill": k.Name, "source": k.Source, "file": k.File}); err != nil {
 		return tool.Result{}, fmt.Errorf("skill: details: %w", err)
 	}
