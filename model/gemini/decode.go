@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"io"
 	"strconv"
 
 	"agentd/internal/llmwire"
@@ -27,10 +28,11 @@ func newDecoder(emit func(model.StreamEvent), tools []model.ToolSpec) *decoder {
 	return &decoder{reply: llmwire.NewReply(emit), open: -1, names: ownNames(tools)}
 }
 
-// chunk reads the data of one event.
-func (d *decoder) chunk(data []byte) *model.Error {
+// Chunk implements llmwire.Decoder: the API has no mark behind the last chunk, which is the
+// one with a finishReason; what follows it may still count tokens.
+func (d *decoder) Chunk(data []byte) (done bool, failed *model.Error) {
 	if !llmwire.Valid(data) {
-		return malformed("a chunk of the stream is not JSON", data)
+		return false, llmwire.Malformed("a chunk of the stream is not JSON", data)
 	}
 	if d.reply.Message.ResponseID == "" { // it stands behind what it is needed for
 		d.reply.Message.ResponseID = llmwire.String(llmwire.Get(data, "responseId"))
@@ -39,7 +41,7 @@ func (d *decoder) chunk(data []byte) *model.Error {
 	for c := llmwire.Object(data); ; {
 		key, value, ok := c.Member()
 		if !ok {
-			return nil
+			return false, nil
 		}
 		switch string(key) {
 		case "candidates":
@@ -59,13 +61,11 @@ func (d *decoder) chunk(data []byte) *model.Error {
 					text = "the provider's safety system blocked the prompt"
 				}
 				d.counted(data)
-				return &model.Error{Class: model.ClassRefused, Code: reason, Message: text}
+				return false, &model.Error{Class: model.ClassRefused, Code: reason, Message: text}
 			}
 		case "error":
 			if !llmwire.Null(value) {
-				e := &model.Error{}
-				read(e, data)
-				return e
+				return false, readDocument(data)
 			}
 		}
 	}
@@ -220,8 +220,17 @@ func (d *decoder) half() {
 	}
 }
 
-// end closes the reply after a finishReason, and says if it was no answer.
-func (d *decoder) end() *model.Error {
+// Complete implements llmwire.Decoder: a finishReason is the end; a broken connection after
+// it is forgiven once usage came.
+func (d *decoder) Complete(err error) bool {
+	return d.finish != "" && (err == io.EOF || d.usage != nil)
+}
+
+// Document implements llmwire.Decoder.
+func (d *decoder) Document(text []byte) *model.Error { return llmwire.NotAStream(text, readDocument) }
+
+// End implements llmwire.Decoder.
+func (d *decoder) End() *model.Error {
 	d.reply.CloseAll()
 	e := &model.Error{Code: d.finish, Message: d.said}
 	text := ""

@@ -32,13 +32,13 @@ func newDecoder(emit func(model.StreamEvent)) *decoder {
 	return &decoder{reply: llmwire.NewReply(emit), text: -1, think: -1}
 }
 
-// chunk reads the data of one event and reports whether it was the last.
-func (d *decoder) chunk(data []byte) (done bool, failed *model.Error) {
+// Chunk implements llmwire.Decoder.
+func (d *decoder) Chunk(data []byte) (done bool, failed *model.Error) {
 	if len(data) > 0 && data[0] == '[' && string(data) == "[DONE]" {
 		return true, nil
 	}
 	if !llmwire.Valid(data) {
-		return false, malformed("a chunk of the stream is not JSON", data)
+		return false, llmwire.Malformed("a chunk of the stream is not JSON", data)
 	}
 	c := llmwire.Object(data)
 	for {
@@ -64,11 +64,7 @@ func (d *decoder) chunk(data []byte) (done bool, failed *model.Error) {
 			d.reply.Start()
 		case "error":
 			if !llmwire.Null(value) {
-				e := &model.Error{}
-				var kind string
-				e.Message, e.Code, kind = describe(data)
-				classify(e, kind)
-				return false, e
+				return false, readDocument(data)
 			}
 		}
 	}
@@ -262,9 +258,9 @@ func (d *decoder) count(raw []byte) {
 	d.usage = u
 }
 
-// complete implements decoding: a finish_reason is the end, whatever else a server
+// Complete implements llmwire.Decoder: a finish_reason is the end, whatever else a server
 // leaves out; a broken connection after it is forgiven once usage came.
-func (d *decoder) complete(err error) bool {
+func (d *decoder) Complete(err error) bool {
 	return d.finish != "" && (err == io.EOF || d.usage != nil)
 }
 
@@ -274,8 +270,11 @@ func (d *decoder) used() *message.Usage      { return d.usage }
 // windowFull is how z.ai ends a reply for which there is no more room.
 const windowFull = "model_context_window_exceeded"
 
-// end closes the reply after a finish_reason, and says if it was no answer.
-func (d *decoder) end() *model.Error {
+// Document implements llmwire.Decoder.
+func (d *decoder) Document(text []byte) *model.Error { return llmwire.NotAStream(text, readDocument) }
+
+// End implements llmwire.Decoder.
+func (d *decoder) End() *model.Error {
 	d.reply.CloseAll()
 	for i, c := range d.calls {
 		if b := &d.reply.Message.Content[c.block]; b.ID == "" {

@@ -130,7 +130,7 @@ func benchmarkChunk(b *testing.B, chunk []byte, emit func(model.StreamEvent)) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, failed := d.chunk(e.Data); failed != nil {
+		if _, failed := d.Chunk(e.Data); failed != nil {
 			b.Fatal(failed)
 		}
 	}

@@ -80,13 +80,13 @@ func readEvent(data []byte) event {
 	}
 }
 
-// chunk implements decoding.
-func (d *responses) chunk(data []byte) (done bool, failed *model.Error) {
+// Chunk implements llmwire.Decoder.
+func (d *responses) Chunk(data []byte) (done bool, failed *model.Error) {
 	if string(data) == "[DONE]" {
 		return true, nil // some gateways add it; it is not what ends a response
 	}
 	if !llmwire.Valid(data) {
-		return false, malformed("an event of the stream is not JSON", data)
+		return false, llmwire.Malformed("an event of the stream is not JSON", data)
 	}
 	switch e := readEvent(data); e.kind {
 	case "response.created", "response.in_progress", "response.queued":
@@ -376,14 +376,17 @@ func (d *responses) count(raw []byte) {
 	d.usage = u
 }
 
-// complete implements decoding: nothing but its own event ends a response.
-func (d *responses) complete(error) bool { return d.status != "" }
+// Complete implements llmwire.Decoder: nothing but its own event ends a response.
+func (d *responses) Complete(error) bool { return d.status != "" }
 
 func (d *responses) partial() *message.Message { return &d.reply.Message }
 func (d *responses) used() *message.Usage      { return d.usage }
 
-// end implements decoding.
-func (d *responses) end() *model.Error {
+// Document implements llmwire.Decoder.
+func (d *responses) Document(text []byte) *model.Error { return llmwire.NotAStream(text, readDocument) }
+
+// End implements llmwire.Decoder.
+func (d *responses) End() *model.Error {
 	d.flush()
 	d.reply.CloseAll()
 	calls := 0
