@@ -167,6 +167,7 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 			d.usage.Output, d.usage.Estimated = n, true
 		}
 	}
+	d.usage.Tier = model.TierOf(d.terms[:]...)
 	d.usage.TotalTokens = d.usage.Prompt() + d.usage.Output
 	d.usage.Cost = model.CostWith1h(&info, &d.usage, d.write1h)
 	if failed != nil {

@@ -11,6 +11,7 @@ type decoder struct {
 	reply   *llmwire.Reply
 	usage   message.Usage
 	write1h int64
+	terms   [3]string // service_tier, speed, inference_geo
 
 	blocks  []block
 	stop    string // stop_reason, once it came
@@ -190,6 +191,12 @@ func (d *decoder) count(raw []byte) {
 			d.write1h = llmwire.Int(llmwire.Get(value, "ephemeral_1h_input_tokens"))
 		case "output_tokens_details":
 			d.usage.Reasoning = llmwire.Int(llmwire.Get(value, "thinking_tokens"))
+		case "service_tier":
+			d.terms[0] = llmwire.String(value)
+		case "speed":
+			d.terms[1] = llmwire.String(value)
+		case "inference_geo":
+			d.terms[2] = llmwire.String(value)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type decoder struct {
 
 	finish string // finishReason, once it came
 	said   string // finishMessage
+	tier   string // serviceTier
 	open   int    // index of the block that grows, or -1
 
 	names map[string]string // of tools that are called otherwise here
@@ -194,6 +195,8 @@ func (d *decoder) count(raw []byte) {
 			d.cached = llmwire.Int(value)
 		case "candidatesTokenCount":
 			d.answer = llmwire.Int(value)
+		case "serviceTier":
+			d.tier = llmwire.String(value)
 		case "thoughtsTokenCount":
 			d.thoughts = llmwire.Int(value)
 		}

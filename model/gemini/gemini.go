@@ -148,6 +148,10 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 		d.half()
 	}
 	if u := d.usage; u != nil {
+		if d.tier == "" {
+			d.tier = res.Header.Get("X-Gemini-Service-Tier")
+		}
+		u.Tier = model.TierOf(d.tier)
 		u.Cost = model.Cost(&info, u)
 	}
 	if failed != nil {

@@ -94,6 +94,9 @@ func harness() modeltest.Harness {
 		},
 		Ignores: []string{"no cache mark"},
 		IDLimit: 64,
+		Tiers: &modeltest.Tiers{Usual: "standard", Half: "flex", Served: func(fixture []byte, word string) []byte {
+			return bytes.ReplaceAll(fixture, []byte(`"totalTokenCount":27`), []byte(`"totalTokenCount":27,"serviceTier":"`+word+`"`))
+		}},
 	}
 }
 

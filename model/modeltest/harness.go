@@ -66,6 +66,8 @@ type Harness struct {
 	Ignores []string
 	// IDLimit is the longest id that the provider takes.
 	IDLimit int
+	// Tiers says how replies tell their tier of service; nil: they have none.
+	Tiers *Tiers
 	// Free: replies cost nothing.
 	Free bool
 }
@@ -87,6 +89,9 @@ func Run(t *testing.T, h Harness) {
 	t.Run("broken streams", func(t *testing.T) { brokenStreams(t, h) })
 	if h.Complete != nil {
 		t.Run("cut at every byte", func(t *testing.T) { cuts(t, h) })
+	}
+	if h.Tiers != nil {
+		t.Run("tiers of service", func(t *testing.T) { tiers(t, h) })
 	}
 	t.Run("failures", func(t *testing.T) { failures(t, h) })
 	t.Run("not a stream", func(t *testing.T) { notAStream(t, h) })

@@ -15,6 +15,7 @@ type decoder struct {
 	usage *message.Usage
 
 	finish  string // finish_reason, once it came
+	tier    string // service_tier
 	refused []byte // text of delta.refusal
 	text    int    // index of the open text block, or -1
 	think   int    // index of the open thinking block, or -1
@@ -62,6 +63,10 @@ func (d *decoder) Chunk(data []byte) (done bool, failed *model.Error) {
 				d.reply.Message.ResponseID = llmwire.String(value)
 			}
 			d.reply.Start()
+		case "service_tier": // of the whole reply, also where it stands ahead of the usage
+			if s := llmwire.String(value); s != "" {
+				d.tier = s
+			}
 		case "error":
 			if !llmwire.Null(value) {
 				return false, readDocument(data)
@@ -265,7 +270,14 @@ func (d *decoder) Complete(err error) bool {
 }
 
 func (d *decoder) partial() *message.Message { return &d.reply.Message }
-func (d *decoder) used() *message.Usage      { return d.usage }
+
+// used is what was counted, with the tier in which the reply was served.
+func (d *decoder) used() *message.Usage {
+	if d.usage != nil {
+		d.usage.Tier = model.TierOf(d.tier)
+	}
+	return d.usage
+}
 
 // windowFull is how z.ai ends a reply for which there is no more room.
 const windowFull = "model_context_window_exceeded"

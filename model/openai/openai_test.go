@@ -93,6 +93,9 @@ func harness() modeltest.Harness {
 		},
 		Ignores: []string{"an error flag", "no cache mark"},
 		IDLimit: 40,
+		Tiers: &modeltest.Tiers{Usual: "default", Half: "flex", Served: func(fixture []byte, word string) []byte {
+			return bytes.ReplaceAll(fixture, []byte(`"object":"chat.completion.chunk"`), []byte(`"object":"chat.completion.chunk","service_tier":"`+word+`"`))
+		}},
 	}
 }
 

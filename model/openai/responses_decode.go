@@ -299,6 +299,7 @@ func (d *responses) terminal(status string, raw []byte) {
 	d.status = status
 	if u := llmwire.Get(raw, "usage"); !llmwire.Null(u) {
 		d.count(u)
+		d.usage.Tier = model.TierOf(llmwire.String(llmwire.Get(raw, "service_tier")))
 	}
 	d.reason = llmwire.String(llmwire.Get(llmwire.Get(raw, "incomplete_details"), "reason"))
 	if status == "failed" {

@@ -45,6 +45,9 @@ func responsesHarness(path string, azure *Azure) modeltest.Harness {
 			b.Signature = strings.Replace(b.ID, "call", "fc", 1)
 		}
 	}
+	h.Tiers = &modeltest.Tiers{Usual: "default", Half: "flex", Served: func(fixture []byte, word string) []byte {
+		return bytes.ReplaceAll(fixture, []byte(`"object":"response"`), []byte(`"object":"response","service_tier":"`+word+`"`))
+	}}
 	h.Signature = reasoningItem
 	h.Replay = reasoningItem + `,{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"text":"42"}]}`
 	h.Complete = func(fixture []byte) int {
