@@ -25,8 +25,11 @@ type decoder struct {
 	names map[string]string // of tools that are called otherwise here
 }
 
-func newDecoder(emit func(model.StreamEvent), tools []model.ToolSpec) *decoder {
-	return &decoder{reply: llmwire.NewReply(emit), open: -1, names: ownNames(tools)}
+func newDecoder(emit func(model.StreamEvent), req *model.Request) *decoder {
+	d := &decoder{reply: llmwire.NewReply(emit), open: -1, names: ownNames(req.Tools)}
+	_, own := llmwire.SplitStops(req.Stop, maxStops)
+	d.reply.StopAt(own)
+	return d
 }
 
 // Chunk implements llmwire.Decoder: the API has no mark behind the last chunk, which is the
@@ -267,6 +270,8 @@ func (d *decoder) message() *message.Message {
 		m.Usage = &message.Usage{}
 	}
 	switch {
+	case d.reply.Stopped():
+		m.StopReason = message.StopEnd
 	case d.finish == "MAX_TOKENS" || d.finish == "CONTINUATION":
 		m.StopReason = message.StopLength
 	case d.reply.Calls() > 0:

@@ -21,6 +21,8 @@ const (
 	modelFirst    = `,{"role":"model"`
 	// jsonOnly is said to models that take no JSON mode beside tools.
 	jsonOnly = "Answer with one JSON value and nothing else."
+	// maxStops is how many stop texts the API takes. The reply is cut at others here.
+	maxStops = 5
 )
 
 // scratch is what is kept between the requests of a conversation.
@@ -152,7 +154,8 @@ func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info
 			return nil, failed
 		}
 	}
-	b = llmwire.AppendTexts(b, "stopSequences", req.Stop)
+	asked, _ := llmwire.SplitStops(req.Stop, maxStops)
+	b = llmwire.AppendTexts(b, "stopSequences", asked)
 	if asJSON {
 		b = append(llmwire.AppendKey(b, "responseMimeType"), `"application/json"`...)
 		if len(req.Schema) > 0 {

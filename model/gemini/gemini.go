@@ -140,7 +140,7 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 		return nil, llmwire.Hide(p.refusal(res, call.Refused()), key)
 	}
 
-	d := newDecoder(emit, req.Tools)
+	d := newDecoder(emit, req)
 	d.reply.Message.API, d.reply.Message.Provider, d.reply.Message.Model = API, p.name, req.Model
 	failed = call.Decode(d, res, &llmwire.ScratchOf[scratch](req).Stream, false)
 	if failed != nil {

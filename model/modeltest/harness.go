@@ -43,6 +43,10 @@ type Harness struct {
 	// Sign sets the signature of a text or a tool call of the fixtures; nil: they
 	// have none.
 	Sign func(b *message.Block)
+	// Stops gives the stop texts that a request asks for, MaxStops is how many of them
+	// the API takes at the most; nil: any number, or none at all.
+	Stops    func(t testing.TB, body []byte) []string
+	MaxStops int
 	// NoStop says that the format has no place for stop texts.
 	NoStop bool
 	// Key finds the credential in a request.
@@ -92,6 +96,9 @@ func Run(t *testing.T, h Harness) {
 	}
 	if h.Tiers != nil {
 		t.Run("tiers of service", func(t *testing.T) { tiers(t, h) })
+	}
+	if h.Stops != nil {
+		t.Run("more stop texts than the API takes", func(t *testing.T) { stops(t, h) })
 	}
 	t.Run("failures", func(t *testing.T) { failures(t, h) })
 	t.Run("not a stream", func(t *testing.T) { notAStream(t, h) })

@@ -3,6 +3,7 @@ package modeltest
 import (
 	"testing"
 
+	"agentd/message"
 	"agentd/model"
 )
 
@@ -38,6 +39,29 @@ func tiers(t *testing.T, h Harness) {
 		}
 		if u := m.Usage; u.Tier != tt.tier || u.Cost != want {
 			t.Errorf("%s: tier %q, cost %+v, want %+v", tt.word, u.Tier, u.Cost, want)
+		}
+	}
+}
+
+// stops: the API is asked for as many stop texts as it takes, and the reply ends at the
+// others all the same.
+func stops(t *testing.T, h Harness) {
+	texts := []string{"one", "two", "three", "four", "five", "six", "seven", " look"}
+	f := serve(t, stream(h.fixture(t, "tool")))
+	p := h.adapter(t, f)
+	for n := range len(texts) + 1 {
+		var events recorder
+		m, err := p.Generate(t.Context(), &model.Request{Model: h.Model, Messages: h.ask().Messages, Stop: texts[len(texts)-n:]}, events.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events.check(t, m)
+		asked := h.Stops(t, f.last(t))
+		if len(asked) != min(n, h.MaxStops) {
+			t.Errorf("of %d stop texts it is asked for %q", n, asked)
+		}
+		if cut := n > h.MaxStops; cut != (m.Text() == "I will") || cut != (len(m.ToolCalls()) == 0) || cut != (m.StopReason == message.StopEnd) {
+			t.Errorf("%d stop texts: %s", n, dump(m))
 		}
 	}
 }

@@ -29,8 +29,11 @@ type call struct {
 	block int
 }
 
-func newDecoder(emit func(model.StreamEvent)) *decoder {
-	return &decoder{reply: llmwire.NewReply(emit), text: -1, think: -1}
+// newDecoder returns a decoder that ends the text at these stop texts.
+func newDecoder(emit func(model.StreamEvent), stop []string) *decoder {
+	d := &decoder{reply: llmwire.NewReply(emit), text: -1, think: -1}
+	d.reply.StopAt(stop)
+	return d
 }
 
 // Chunk implements llmwire.Decoder.
@@ -289,6 +292,9 @@ func (d *decoder) Document(text []byte) *model.Error { return llmwire.NotAStream
 func (d *decoder) End() *model.Error {
 	d.reply.CloseAll()
 	for i, c := range d.calls {
+		if c.block < 0 {
+			continue
+		}
 		if b := &d.reply.Message.Content[c.block]; b.ID == "" {
 			// Results are matched by id, so there has to be one.
 			b.ID = "call_" + d.reply.Message.ResponseID + "_" + strconv.Itoa(i)
@@ -321,9 +327,11 @@ func (d *decoder) message() *message.Message {
 		m.Usage = &message.Usage{}
 	}
 	switch {
+	case d.reply.Stopped():
+		m.StopReason = message.StopEnd
 	case d.finish == "length" || d.finish == "max_tokens" || d.finish == windowFull:
 		m.StopReason = message.StopLength
-	case len(d.calls) > 0:
+	case d.reply.Calls() > 0:
 		m.StopReason = message.StopToolUse
 	default:
 		m.StopReason = message.StopEnd

@@ -56,7 +56,8 @@ func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info
 	if failed != nil {
 		return nil, failed
 	}
-	b = llmwire.AppendTexts(b, "stop", req.Stop)
+	asked, _ := stops(req, info)
+	b = llmwire.AppendTexts(b, "stop", asked)
 	switch {
 	case len(req.Schema) > 0:
 		b = append(llmwire.AppendKey(b, "response_format"), `{"type":"json_schema","json_schema":{"name":"answer","schema":`...)
@@ -71,6 +72,19 @@ func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info
 		b = llmwire.AppendString(llmwire.AppendKey(b, "prompt_cache_retention"), p.retention)
 	}
 	return append(b, '}'), nil
+}
+
+// maxStops is how many stop texts Chat takes.
+const maxStops = 4
+
+// stops are the stop texts that Chat is asked for, and those that the reply is cut at here:
+// there may be too many for it, and OpenAI's models that reason take none.
+func stops(req *model.Request, info *model.Info) (asked, own []string) {
+	most := maxStops
+	if info.Reasoning {
+		most = 0
+	}
+	return llmwire.SplitStops(req.Stop, most)
 }
 
 // effortOf is the word for how hard to think, "" if the model decides.

@@ -229,7 +229,8 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 		return nil, failed
 	}
 
-	var d decoding = newDecoder(emit)
+	_, own := stops(req, &info)
+	var d decoding = newDecoder(emit, own)
 	if p.api == APIResponses {
 		d = newResponses(emit, req.Stop)
 	}

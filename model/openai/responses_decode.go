@@ -15,7 +15,7 @@ type responses struct {
 	reply *llmwire.Reply
 	usage *message.Usage
 	items []item
-	stops stops
+	stops llmwire.Stops
 
 	status  string // of the response, once it ended
 	reason  string // why it is incomplete
@@ -35,7 +35,7 @@ type item struct {
 }
 
 func newResponses(emit func(model.StreamEvent), stop []string) *responses {
-	return &responses{reply: llmwire.NewReply(emit), stops: newStops(stop)}
+	return &responses{reply: llmwire.NewReply(emit), stops: llmwire.NewStops(stop)}
 }
 
 // event are the members of an event that matter.
@@ -174,7 +174,7 @@ func (d *responses) add(index int64, raw []byte) {
 // open begins the block of an item and reports whether it has one. What comes after a
 // stop text has none.
 func (d *responses) open(it *item, b message.Block) bool {
-	if it.block < 0 && !d.stops.hit {
+	if it.block < 0 && !d.stops.Hit() {
 		it.block = d.reply.Open(b)
 	}
 	return it.block >= 0
@@ -184,8 +184,8 @@ func (d *responses) say(it *item, raw []byte) {
 	if it.kind != "message" || len(raw) <= 2 || !llmwire.IsString(raw) || it.done {
 		return
 	}
-	if d.stops.texts != nil {
-		raw = llmwire.AppendString(nil, d.stops.next(llmwire.String(raw)))
+	if d.stops.Any() {
+		raw = llmwire.AppendString(nil, d.stops.Next(llmwire.String(raw)))
 		if len(raw) <= 2 {
 			return
 		}
@@ -270,7 +270,7 @@ func (d *responses) finish(it *item, raw []byte) {
 }
 
 func (d *responses) finishMessage(it *item, raw []byte) {
-	said := it.block >= 0 || d.stops.hit || d.stops.held != ""
+	said := it.block >= 0 || d.stops.Hit() || d.stops.Holds()
 	content := llmwire.Array(llmwire.Get(raw, "content"))
 	for {
 		part, ok := content.Element()
@@ -288,7 +288,7 @@ func (d *responses) finishMessage(it *item, raw []byte) {
 			}
 		}
 	}
-	if rest := d.stops.rest(); rest != "" {
+	if rest := d.stops.Rest(); rest != "" {
 		d.text(it, llmwire.AppendString(nil, rest))
 	}
 }
@@ -420,7 +420,7 @@ func (d *responses) End() *model.Error {
 
 // flush gives out what was held back of a message that was never done.
 func (d *responses) flush() {
-	rest := d.stops.rest()
+	rest := d.stops.Rest()
 	if rest == "" {
 		return
 	}
@@ -440,7 +440,7 @@ func (d *responses) message() *message.Message {
 		m.Usage = &message.Usage{}
 	}
 	switch {
-	case d.stops.hit:
+	case d.stops.Hit():
 		m.StopReason = message.StopEnd
 	case d.status == "incomplete":
 		m.StopReason = message.StopLength
