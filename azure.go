@@ -26,7 +26,7 @@ func (a *agents) azure(m *profile.Model, cfg *openai.Config) error {
 		return nil
 	}
 	source := azureid.New(azureid.Config{Managed: az.Auth == "managed_identity" || !tokens && az.ClientID != "", ClientID: az.ClientID, TenantID: az.TenantID,
-		Scope: az.Scope, Vault: az.KeyVault, Secret: az.KeySecret, Refresh: az.KeyRefresh.Std(), Client: a.azureClient})
+		Scope: az.Scope, Vault: az.KeyVault, Secret: az.KeySecret, Refresh: az.KeyRefresh.Std(), Timeout: az.AuthTimeout.Std(), Client: a.azureClient})
 	cfg.Credential, cfg.Renew = source.Get, source.Renew
 	return nil
 }

@@ -43,6 +43,7 @@ func catalogue(conf *profile.Config) *model.Catalogue {
 			info.Price = model.Price{Input: m.Price.Input, Output: m.Price.Output, CacheRead: or(m.Price.CacheRead),
 				CacheWrite: or(m.Price.CacheWrite), CacheWrite1h: or(m.Price.CacheWrite)}
 			info.Long, info.Source = nil, "configuration"
+			info.Tiers = []model.Tier{{PerMille: 1000}} // whoever writes a price knows the tier
 			extra = append(extra, info)
 		}
 	}

@@ -83,11 +83,17 @@ func (u *Usage) AppendJSON(b []byte) []byte {
 	if u.Estimated {
 		b = append(b, `,"estimated":true`...)
 	}
+	if u.Tier != "" {
+		b = AppendString(append(b, `,"tier":`...), u.Tier)
+	}
 	b = u.Cost.Input.append(append(b, `,"cost":{"input":`...))
 	b = u.Cost.Output.append(append(b, `,"output":`...))
 	b = u.Cost.CacheRead.append(append(b, `,"cacheRead":`...))
 	b = u.Cost.CacheWrite.append(append(b, `,"cacheWrite":`...))
 	b = u.Cost.Total.append(append(b, `,"total":`...))
+	if u.Cost.Estimated {
+		b = append(b, `,"estimated":true`...)
+	}
 	return append(b, '}', '}')
 }
 

@@ -82,8 +82,8 @@ func someMessage(r *rand.Rand, text, raw string) *Message {
 			ID: s(), Name: s(), Arguments: j()})
 	}
 	if r.IntN(2) == 0 {
-		m.Usage = &Usage{Input: n(), Output: n(), CacheRead: n(), CacheWrite: n(), Reasoning: n(), TotalTokens: n(), Estimated: r.IntN(2) == 0,
-			Cost: Cost{Input: Money(n()), Output: Money(n()), CacheRead: Money(n()), CacheWrite: Money(n()), Total: Money(n())}}
+		m.Usage = &Usage{Input: n(), Output: n(), CacheRead: n(), CacheWrite: n(), Reasoning: n(), TotalTokens: n(), Estimated: r.IntN(2) == 0, Tier: s(),
+			Cost: Cost{Input: Money(n()), Output: Money(n()), CacheRead: Money(n()), CacheWrite: Money(n()), Total: Money(n()), Estimated: r.IntN(2) == 0}}
 	}
 	return m
 }

@@ -19,6 +19,10 @@ type Usage struct {
 	// Estimated: the provider did not say (all of) it, because the call was cut or
 	// cancelled. Of a sum it says that a part is.
 	Estimated bool `json:"estimated,omitempty"`
+	// Tier is how the provider served the call where that is not its usual service, in
+	// its own words (flex, priority, batch, fast, a place such as us), joined by a plus
+	// sign. A sum has none.
+	Tier string `json:"tier,omitempty"`
 	// Cost is fixed when the call settles and never recomputed.
 	Cost Cost `json:"cost"`
 }
@@ -30,6 +34,9 @@ type Cost struct {
 	CacheRead  Money `json:"cacheRead"`
 	CacheWrite Money `json:"cacheWrite"`
 	Total      Money `json:"total"`
+	// Estimated: nobody knows what the tier of the call costs, so it was priced as
+	// usual. Of a sum it says that a part is.
+	Estimated bool `json:"estimated,omitempty"`
 }
 
 // Prompt is the number of tokens that the model read.
@@ -52,6 +59,8 @@ func (u *Usage) Add(v *Usage) {
 	u.Cost.CacheRead += v.Cost.CacheRead
 	u.Cost.CacheWrite += v.Cost.CacheWrite
 	u.Cost.Total += v.Cost.Total
+	u.Cost.Estimated = u.Cost.Estimated || v.Cost.Estimated
+	u.Tier = ""
 }
 
 // Money is an amount in billionths of a US dollar, so that sums are exact.

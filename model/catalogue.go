@@ -50,6 +50,7 @@ type Info struct {
 	MaxOutput     int
 	Price         Price
 	Long          []LongPrice // ascending by Above
+	Tiers         []Tier      // what costs another price than these
 	Reasoning     bool
 	Images        bool
 	// Efforts are the provider's words for how hard to think, lowest first.
@@ -102,7 +103,7 @@ func (i *Info) Effort(level ThinkingLevel) string {
 }
 
 // Cost prices what a call used, at the model's rate for a prompt of that
-// length. Each kind of token is rounded up to a billionth of a dollar, and the
+// length and for the tier that it was served in. Each kind of token is rounded up to a billionth of a dollar, and the
 // total is the sum of the kinds.
 func Cost(info *Info, u *message.Usage) message.Cost { return CostWith1h(info, u, 0) }
 
@@ -118,12 +119,14 @@ func CostWith1h(info *Info, u *message.Usage, write1h int64) message.Cost {
 			p = l.Price
 		}
 	}
+	p, known := info.tiered(p, u.Tier)
 	write1h = min(max(write1h, 0), max(u.CacheWrite, 0))
 	c := message.Cost{
 		Input:      perMillion(u.Input, p.Input),
 		Output:     perMillion(u.Output, p.Output),
 		CacheRead:  perMillion(u.CacheRead, p.CacheRead),
 		CacheWrite: plus(perMillion(u.CacheWrite-write1h, p.CacheWrite), perMillion(write1h, p.CacheWrite1h)),
+		Estimated:  !known && info.Priced(),
 	}
 	c.Total = plus(plus(c.Input, c.Output), plus(c.CacheRead, c.CacheWrite))
 	return c
@@ -136,7 +139,7 @@ func Saved(info *Info, u *message.Usage) message.Money {
 	if u == nil || !info.Priced() || u.CacheRead == 0 && u.CacheWrite == 0 {
 		return 0
 	}
-	plain := message.Usage{Input: u.Prompt()}
+	plain := message.Usage{Input: u.Prompt(), Tier: u.Tier}
 	full := Cost(info, &plain)
 	return full.Input - u.Cost.Input - u.Cost.CacheRead - u.Cost.CacheWrite
 }

@@ -33,10 +33,11 @@ func geminis() []Info {
 // gemini is a Gemini model: what is cached costs nothing to write, and one reply has at
 // most 65,536 tokens, thoughts included.
 func gemini(id string, in, out, read float64, window int, source string) Info {
-	return Info{
+	i := Info{
 		Provider: "gemini", ID: id, ContextWindow: window, MaxOutput: 65_536, Images: true, NoSingleCall: true, Source: source,
 		Price: Price{Input: usd(in), Output: usd(out), CacheRead: usd(read), CacheWrite: usd(in), CacheWrite1h: usd(in)},
 	}
+	return i.flexed()
 }
 
 // tokens: thinking is bought by the token, and off says how it is turned off.

@@ -21,26 +21,26 @@ const (
 // builtin returns the models that are known without configuration.
 func builtin() []Info {
 	return []Info{
-		claude("claude-fable-5-1", 10, 50, 0.25, 1_000_000, 128_000, sourceClaude).always().unforced(),
-		claude("claude-fable-5", 10, 50, 1, 1_000_000, 128_000, sourceClaude).always(),
-		claude("claude-opus-5-5", 4, 20, 0.20, 1_000_000, 128_000, sourceClaude).always().unforced(),
-		claude("claude-opus-5", 5, 25, 0.50, 1_000_000, 128_000, sourceClaude).adaptive("disabled", "xhigh", "max").unsampled(),
-		claude("claude-opus-4-8", 5, 25, 0.50, 1_000_000, 128_000, sourceClaude).adaptive("", "xhigh", "max").unsampled(),
-		claude("claude-opus-4-7", 5, 25, 0.50, 1_000_000, 128_000, sourceClaude).adaptive("", "xhigh", "max").unsampled(),
-		claude("claude-opus-4-6", 5, 25, 0.50, 1_000_000, 128_000, sourceClaude).adaptive("disabled", "max"),
+		claude("claude-fable-5-1", 10, 50, 0.25, 1_000_000, 128_000, sourceClaude).always().unforced().residency(),
+		claude("claude-fable-5", 10, 50, 1, 1_000_000, 128_000, sourceClaude).always().residency(),
+		claude("claude-opus-5-5", 4, 20, 0.20, 1_000_000, 128_000, sourceClaude).always().unforced().residency().fast(),
+		claude("claude-opus-5", 5, 25, 0.50, 1_000_000, 128_000, sourceClaude).adaptive("disabled", "xhigh", "max").unsampled().residency().fast(),
+		claude("claude-opus-4-8", 5, 25, 0.50, 1_000_000, 128_000, sourceClaude).adaptive("", "xhigh", "max").unsampled().residency().fast(),
+		claude("claude-opus-4-7", 5, 25, 0.50, 1_000_000, 128_000, sourceClaude).adaptive("", "xhigh", "max").unsampled().residency(),
+		claude("claude-opus-4-6", 5, 25, 0.50, 1_000_000, 128_000, sourceClaude).adaptive("disabled", "max").residency(),
 		claude("claude-opus-4-5", 5, 25, 0.50, 200_000, 64_000, sourceClaude).budget(),
 		claude("claude-opus-4-1", 15, 75, 1.50, 200_000, 32_000, sourceClaude).budget(),
 		claude("claude-opus-4-0", 15, 75, 1.50, 200_000, 32_000, sourceModelsDev).budget(),
 		claude("claude-opus-4", 15, 75, 1.50, 200_000, 32_000, sourceModelsDev).budget(),
-		claude("claude-sonnet-5-5", 2, 10, 0.10, 1_000_000, 128_000, sourceClaudeOct).adaptive("between_tools", "xhigh", "max").unsampled().unforced(),
-		claude("claude-sonnet-5", 2, 10, 0.20, 1_000_000, 128_000, sourceClaude).adaptive("disabled", "xhigh", "max").unsampled(),
-		claude("claude-sonnet-4-6", 3, 15, 0.30, 1_000_000, 64_000, sourceModelsDev).adaptive("disabled", "max"),
+		claude("claude-sonnet-5-5", 2, 10, 0.10, 1_000_000, 128_000, sourceClaudeOct).adaptive("between_tools", "xhigh", "max").unsampled().unforced().residency(),
+		claude("claude-sonnet-5", 2, 10, 0.20, 1_000_000, 128_000, sourceClaude).adaptive("disabled", "xhigh", "max").unsampled().residency(),
+		claude("claude-sonnet-4-6", 3, 15, 0.30, 1_000_000, 64_000, sourceModelsDev).adaptive("disabled", "max").residency(),
 		claude("claude-sonnet-4-5", 3, 15, 0.30, 200_000, 64_000, sourceModelsDev).budget(),
 		claude("claude-sonnet-4-0", 3, 15, 0.30, 200_000, 64_000, sourceModelsDev).budget(),
 		claude("claude-sonnet-4", 3, 15, 0.30, 200_000, 64_000, sourceModelsDev).budget(),
 		claude("claude-3-7-sonnet", 3, 15, 0.30, 200_000, 64_000, sourceModelsDev).budget(),
 		claude("claude-haiku-5-5", 0.10, 0.50, 0.01, 1_000_000, 128_000, sourceClaudeOct).
-			adaptive("disabled", "xhigh", "max").unsampled().long(100_000, 5, 5),
+			adaptive("disabled", "xhigh", "max").unsampled().long(100_000, 5, 5).residency(),
 		claude("claude-haiku-4-5", 1, 5, 0.10, 200_000, 64_000, sourceModelsDev).budget(),
 
 		gpt("gpt-6.1-sol", 2, 10, 0.10, 1_050_000, 128_000, sourceGPT61).writes().long(272_000, 2, 1.5).efforts("low", "medium", "high", "xhigh", "max"),
@@ -48,24 +48,24 @@ func builtin() []Info {
 		gpt("gpt-6-astra", 10, 50, 1, 1_050_000, 128_000, sourceGPT).writes().long(272_000, 2, 1.5).efforts("low", "medium", "high", "xhigh", "max"),
 		gpt("gpt-6-sol", 2, 10, 0.20, 1_050_000, 128_000, sourceGPT).writes().long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh", "max"),
 		gpt("gpt-6-luna", 0.10, 0.50, 0.01, 1_050_000, 128_000, sourceGPT).writes().long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh", "max"),
-		gpt("gpt-5.6", 4, 20, 0.40, 1_050_000, 128_000, sourceGPT56).writes().long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh", "max"),
-		gpt("gpt-5.6-sol", 4, 20, 0.40, 1_050_000, 128_000, sourceGPT56).writes().long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh", "max"),
-		gpt("gpt-5.6-terra", 2, 12, 0.20, 1_050_000, 128_000, sourceGPT56).writes().long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh", "max"),
-		gpt("gpt-5.6-luna", 0.20, 1.20, 0.02, 1_050_000, 128_000, sourceGPT56).writes().long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh", "max"),
-		gpt("gpt-5.5", 5, 30, 0.50, 1_050_000, 128_000, sourceModelsDev).long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh"),
-		gpt("gpt-5.4", 2.50, 15, 0.25, 1_050_000, 128_000, sourceModelsDev).long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh"),
-		gpt("gpt-5.4-mini", 0.75, 4.50, 0.075, 400_000, 128_000, sourceModelsDev).efforts("none", "low", "medium", "high", "xhigh"),
+		gpt("gpt-5.6", 4, 20, 0.40, 1_050_000, 128_000, sourceGPT56).writes().long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh", "max").priority(2000),
+		gpt("gpt-5.6-sol", 4, 20, 0.40, 1_050_000, 128_000, sourceGPT56).writes().long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh", "max").priority(2000),
+		gpt("gpt-5.6-terra", 2, 12, 0.20, 1_050_000, 128_000, sourceGPT56).writes().long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh", "max").priority(2000),
+		gpt("gpt-5.6-luna", 0.20, 1.20, 0.02, 1_050_000, 128_000, sourceGPT56).writes().long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh", "max").priority(2000),
+		gpt("gpt-5.5", 5, 30, 0.50, 1_050_000, 128_000, sourceModelsDev).long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh").priority(2500),
+		gpt("gpt-5.4", 2.50, 15, 0.25, 1_050_000, 128_000, sourceModelsDev).long(272_000, 2, 1.5).efforts("none", "low", "medium", "high", "xhigh").priority(2000),
+		gpt("gpt-5.4-mini", 0.75, 4.50, 0.075, 400_000, 128_000, sourceModelsDev).efforts("none", "low", "medium", "high", "xhigh").priority(2000),
 		gpt("gpt-5.4-nano", 0.20, 1.25, 0.02, 400_000, 128_000, sourceModelsDev).efforts("none", "low", "medium", "high", "xhigh"),
-		gpt("gpt-5.2", 1.75, 14, 0.175, 400_000, 128_000, sourceModelsDev).efforts("none", "low", "medium", "high", "xhigh"),
-		gpt("gpt-5.1", 1.25, 10, 0.125, 400_000, 128_000, sourceModelsDev).efforts("none", "low", "medium", "high"),
-		gpt("gpt-5", 1.25, 10, 0.125, 400_000, 128_000, sourceModelsDev).efforts("minimal", "low", "medium", "high"),
-		gpt("gpt-5-mini", 0.25, 2, 0.025, 400_000, 128_000, sourceModelsDev).efforts("minimal", "low", "medium", "high"),
+		gpt("gpt-5.2", 1.75, 14, 0.175, 400_000, 128_000, sourceModelsDev).efforts("none", "low", "medium", "high", "xhigh").priority(2000),
+		gpt("gpt-5.1", 1.25, 10, 0.125, 400_000, 128_000, sourceModelsDev).efforts("none", "low", "medium", "high").priority(2000),
+		gpt("gpt-5", 1.25, 10, 0.125, 400_000, 128_000, sourceModelsDev).efforts("minimal", "low", "medium", "high").priority(2000),
+		gpt("gpt-5-mini", 0.25, 2, 0.025, 400_000, 128_000, sourceModelsDev).efforts("minimal", "low", "medium", "high").priority(1800),
 		gpt("gpt-5-nano", 0.05, 0.40, 0.005, 400_000, 128_000, sourceModelsDev).efforts("minimal", "low", "medium", "high"),
 		gpt("o4-mini", 1.10, 4.40, 0.275, 200_000, 100_000, sourceModelsDev).efforts("low", "medium", "high").multiple(),
 		gpt("o3", 2, 8, 0.50, 200_000, 100_000, sourceModelsDev).efforts("low", "medium", "high").multiple(),
 		gpt("o3-mini", 1.10, 4.40, 0.55, 200_000, 100_000, sourceModelsDev).efforts("low", "medium", "high").multiple().blind(),
 		gpt("o1", 15, 60, 7.50, 200_000, 100_000, sourceModelsDev).efforts("low", "medium", "high").multiple(),
-		gpt("gpt-4.1", 2, 8, 0.50, 1_047_576, 32_768, sourceModelsDev),
+		gpt("gpt-4.1", 2, 8, 0.50, 1_047_576, 32_768, sourceModelsDev).priority(1750),
 		gpt("gpt-4.1-mini", 0.40, 1.60, 0.10, 1_047_576, 32_768, sourceModelsDev),
 		gpt("gpt-4.1-nano", 0.10, 0.40, 0.025, 1_047_576, 32_768, sourceModelsDev),
 		gpt("gpt-4o-2024-05-13", 5, 15, 5, 128_000, 4_096, sourceModelsDev), // no discount for cached tokens
@@ -81,19 +81,21 @@ func usd(f float64) message.Money { return message.Money(math.Round(f * float64(
 // claude is a Claude model: a cache write costs 1.25 times the input for five
 // minutes and twice the input for an hour.
 func claude(id string, in, out, read float64, window, maxOut int, source string) Info {
-	return Info{
+	i := Info{
 		Provider: "anthropic", ID: id, ContextWindow: window, MaxOutput: maxOut, Images: true, Source: source,
 		Price: Price{Input: usd(in), Output: usd(out), CacheRead: usd(read), CacheWrite: usd(in * 1.25), CacheWrite1h: usd(in * 2)},
 	}
+	return i.tier("batch", 500)
 }
 
 // gpt is an OpenAI model without a charge of its own for cache writes: a token
 // that is written costs what it costs as input.
 func gpt(id string, in, out, read float64, window, maxOut int, source string) Info {
-	return Info{
+	i := Info{
 		Provider: "openai", ID: id, ContextWindow: window, MaxOutput: maxOut, Images: true, Source: source,
 		Price: Price{Input: usd(in), Output: usd(out), CacheRead: usd(read), CacheWrite: usd(in), CacheWrite1h: usd(in)},
 	}
+	return i.flexed()
 }
 
 // budget: thinking is bought by the token.

@@ -112,5 +112,7 @@ const (
 )
 
 // CredentialFunc gives the key for a request. It is asked before each request,
-// because keys expire.
+// because keys expire. An error that the context did not cause is one of class auth, as
+// there is no key to call with; a *fault.Error of kind unavailable is one of class
+// connection, because it may go away.
 type CredentialFunc func(ctx context.Context) (string, error)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -39,6 +40,9 @@ type Config struct {
 	// Refresh is how long a secret is used until it is read again. Default ten
 	// minutes.
 	Refresh time.Duration
+	// Timeout is how long one look for a credential may take, everything that it asks
+	// counted. Default 30 seconds.
+	Timeout time.Duration
 	// Client sends the requests. Default the SDK's own.
 	Client *http.Client
 	// Now is the clock. Default time.Now.
@@ -47,6 +51,7 @@ type Config struct {
 
 const (
 	defaultRefresh = 10 * time.Minute
+	defaultTimeout = 30 * time.Second
 	// tokenMargin is how long ahead of its end a token is replaced.
 	tokenMargin = 5 * time.Minute
 	// pause is how long after a failed or fruitless look nobody looks again.
@@ -60,6 +65,9 @@ type Source struct {
 	fetch func(ctx context.Context) (lease, error)
 	have  lease
 	tried time.Time // when a refused credential was looked up
+	ended fruitless // the last look, if it found nothing
+
+	failures atomic.Int64 // looks that found nothing
 }
 
 // lease is a credential and how long it is good for.
@@ -67,6 +75,12 @@ type lease struct {
 	value string
 	fresh time.Time // from then on it is replaced if possible
 	until time.Time // from then on it is of no use; zero: never
+}
+
+// fruitless is a look that found nothing: the how manieth, and why.
+type fruitless struct {
+	number int64
+	err    error
 }
 
 // New returns a source. Nothing is asked for yet.
@@ -77,6 +91,9 @@ func New(cfg Config) *Source {
 	if cfg.Refresh <= 0 {
 		cfg.Refresh = defaultRefresh
 	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = defaultTimeout
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -85,9 +102,11 @@ func New(cfg Config) *Source {
 	return s
 }
 
-// Get returns the credential, a good one if there is one. The error is the context's or
-// a *fault.Error.
+// Get returns the credential, a good one if there is one. Whoever waits while another
+// looks in vain gets the same error and does not look too. The error is the context's or a
+// *fault.Error.
 func (s *Source) Get(ctx context.Context) (string, error) {
+	known := s.failures.Load()
 	if err := s.lock(ctx); err != nil {
 		return "", err
 	}
@@ -96,7 +115,10 @@ func (s *Source) Get(ctx context.Context) (string, error) {
 	if s.have.value != "" && now.Before(s.have.fresh) {
 		return s.have.value, nil
 	}
-	err := s.look(ctx)
+	err := s.ended.err
+	if err == nil || s.ended.number <= known {
+		err = s.look(ctx)
+	}
 	if err == nil {
 		return s.have.value, nil
 	}
@@ -137,20 +159,29 @@ func (s *Source) lock(ctx context.Context) error {
 func (s *Source) unlock() { <-s.turn }
 
 func (s *Source) look(ctx context.Context) error {
-	got, err := s.fetch(ctx)
+	bounded, stop := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer stop()
+	got, err := s.fetch(bounded)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return s.explain(err)
+		if bounded.Err() != nil {
+			err = &silence{s.cfg.Timeout}
+		}
+		err = s.explain(err)
+		s.ended = fruitless{s.failures.Add(1), err}
+		return err
 	}
-	s.have = got
+	s.have, s.ended = got, fruitless{}
 	return nil
 }
 
 // first makes what fetches, and fetches.
 func (s *Source) first(ctx context.Context) (lease, error) {
-	options := azcore.ClientOptions{}
+	// Calls of models are tried again by the run, and with them this: the SDK's own
+	// attempts would add up to minutes.
+	options := azcore.ClientOptions{Retry: policy.RetryOptions{MaxRetries: -1}}
 	if s.cfg.Client != nil {
 		options.Transport = s.cfg.Client
 	}
@@ -162,8 +193,6 @@ func (s *Source) first(ctx context.Context) (lease, error) {
 		s.fetch = s.tokens(cred)
 		return s.fetch(ctx)
 	}
-	// Calls of models are tried again by the run, and with them this.
-	options.Retry = policy.RetryOptions{MaxRetries: -1}
 	client, err := azsecrets.NewClient(s.cfg.Vault, cred, &azsecrets.ClientOptions{ClientOptions: options})
 	if err != nil {
 		return lease{}, err
@@ -236,6 +265,13 @@ func (s *Source) explain(err error) error {
 	return &fault.Error{Op: "azureid", Kind: kind, Field: field, Err: fmt.Errorf("%s: %s", what, text), Hint: hint}
 }
 
+// silence is the error of a look that took too long.
+type silence struct{ after time.Duration }
+
+func (e *silence) Error() string {
+	return "no answer within " + e.after.String() + " (azure.auth_timeout)"
+}
+
 // passing reports whether an error may go away by itself.
 func passing(err error) bool {
 	status := 0
@@ -243,8 +279,11 @@ func passing(err error) bool {
 		failed *azidentity.AuthenticationFailedError
 		res    *azcore.ResponseError
 		ne     net.Error
+		silent *silence
 	)
 	switch {
+	case errors.As(err, &silent):
+		return true
 	case errors.As(err, &failed) && failed.RawResponse != nil:
 		status = failed.RawResponse.StatusCode
 	case errors.As(err, &res):
@@ -252,5 +291,6 @@ func passing(err error) bool {
 	case errors.As(err, &ne):
 		return true
 	}
-	return status == http.StatusTooManyRequests || status >= 500
+	// A machine's metadata service says 410 while it is renewed.
+	return status == http.StatusTooManyRequests || status == http.StatusGone || status >= 500
 }

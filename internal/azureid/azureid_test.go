@@ -306,3 +306,124 @@ func TestOneFetches(t *testing.T) {
 		t.Errorf("fetched %d times", n)
 	}
 }
+
+// nobody is the id of an identity that no test had before: the SDK keeps tokens of managed
+// identities for as long as the process lives.
+func nobody() string { return fmt.Sprint("id-", time.Now().UnixNano()) }
+
+// An endpoint that takes the question and never answers ends the look, whatever the call
+// that needs it may take; a credential that is still good is used.
+func TestSilence(t *testing.T) {
+	servicePrincipal(t)
+	c, client := newCloud(t)
+	hang := make(chan struct{})
+	asked := make(chan string, 100)
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- r.Host + r.URL.Path
+		select {
+		case <-r.Context().Done():
+		case <-hang:
+		}
+	}))
+	t.Cleanup(srv.Close)
+	t.Cleanup(func() { close(hang) })
+	silent := srv.Client()
+	silent.Transport = elsewhere{srv.Listener.Addr().String(), silent.Transport}
+	for name, cfg := range map[string]Config{
+		"a token": {}, "a managed identity": {Managed: true, ClientID: nobody()}, "a vault": {Vault: "https://v.vault.azure.net", Secret: "openai-key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.Client, cfg.Timeout = silent, 20*time.Millisecond
+			_, err := New(cfg).Get(context.Background())
+			if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "azure.auth_timeout") {
+				t.Errorf("%v", err)
+			}
+			if n := len(asked); n > 1 {
+				t.Errorf("it was asked %d times", n)
+			}
+			for len(asked) > 0 {
+				<-asked
+			}
+		})
+	}
+	// Somebody who has given up is no silence.
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := New(Config{Client: silent, Timeout: time.Hour}).Get(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	s := New(Config{Vault: "https://v.vault.azure.net", Secret: "openai-key", Refresh: time.Minute, Client: client, Now: c.now})
+	get(t, s, "key-1")
+	c.set(func() { c.clock = time.Hour })
+	s.fetch = func(ctx context.Context) (lease, error) { <-ctx.Done(); return lease{}, ctx.Err() }
+	s.cfg.Timeout = time.Millisecond
+
+	get(t, s, "key-1")
+}
+
+// What the SDK would try again by itself is asked for once: the run tries again.
+func TestOneAttempt(t *testing.T) {
+	for name, cfg := range map[string]Config{"a token": {}, "a managed identity": {Managed: true, ClientID: nobody()}} {
+		t.Run(name, func(t *testing.T) {
+			servicePrincipal(t)
+			c, client := newCloud(t)
+			c.down = true
+			cfg.Client = client
+			if _, err := New(cfg).Get(t.Context()); fault.KindOf(err) != fault.Unavailable {
+				t.Errorf("%v", err)
+			}
+			all, _, _ := c.seen()
+			for one := range strings.SplitSeq(all, "\n") {
+				if strings.Count(all, one) != 1 {
+					t.Errorf("%s was asked again:\n%s", one, all)
+				}
+			}
+		})
+	}
+}
+
+// Who waits while another looks in vain learns so with it, and the next one looks again.
+func TestOneFails(t *testing.T) {
+	begun, release := make(chan struct{}, 2), make(chan struct{})
+	s := New(Config{})
+	s.fetch = func(context.Context) (lease, error) {
+		begun <- struct{}{}
+		<-release
+		return lease{}, errors.New("no")
+	}
+	errs := make(chan error, 9)
+	ask := func() { _, err := s.Get(t.Context()); errs <- err }
+	go ask()
+	<-begun
+	waiting := &waits{Context: t.Context(), at: make(chan struct{}, 8)}
+	for range 8 {
+		go func() { _, err := s.Get(waiting); errs <- err }()
+	}
+	for range 8 {
+		<-waiting.at
+	}
+	close(release)
+	for range 9 {
+		if err := <-errs; fault.KindOf(err) != fault.Unauthorized {
+			t.Errorf("%v", err)
+		}
+	}
+	if len(begun) != 0 {
+		t.Error("it was looked for again")
+	}
+	ask()
+	if len(begun) != 1 {
+		t.Error("it was not looked for again")
+	}
+}
+
+// waits tells when somebody begins to wait.
+type waits struct {
+	context.Context
+	at chan struct{}
+}
+
+func (w *waits) Done() <-chan struct{} {
+	w.at <- struct{}{}
+	return w.Context.Done()
+}

@@ -428,10 +428,8 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 		o.kept = true
 		msgs, origins = append(msgs, m), append(origins, o)
 	}
-	c.messages, c.origins, c.tip, c.told = msgs, origins, w.Entry, nil
-	for i := range msgs {
-		c.told = c.told.See(&msgs[i])
-	}
+	c.messages, c.origins, c.tip = msgs, origins, w.Entry
+	c.tell()
 	c.made = &session.Made{Compaction: made.body, At: now, Reply: last.entry, ReplyRun: last.run}
 	d.measured, d.scratches, d.tooLarge = measured{}, nil, ""
 }

@@ -129,7 +129,6 @@ func (c *compaction) ask(ctx context.Context, s *sizes, msgs []message.Message, 
 
 // askModel asks one model, as often as the profile's retries say.
 func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []message.Message, instruction string) (string, error) {
-	retry := c.retry
 	room := c.room(m, s, instruction)
 	for attempt, shrunk := 1, 0; ; {
 		req := c.requestTo(m, s, msgs, instruction, room)
@@ -143,16 +142,10 @@ func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []me
 			shrunk++
 			room = session.MessageTokens(req.Messages) * 2 / 3
 			continue
-		case failed.Class != run.FailRetryable || attempt > retry.Max || retry.LimitMS > 0 && failed.RetryAfterMS > retry.LimitMS:
+		case failed.Class != run.FailRetryable || attempt > c.retry.Max || c.retry.TooLong(failed.RetryAfterMS):
 			return "", fmt.Errorf("%w: %s", errNoSummary, failed.Error)
 		}
-		delay := failed.RetryAfterMS
-		if delay == 0 {
-			delay = retry.BaseMS << min(attempt-1, 20)
-			if retry.LimitMS > 0 {
-				delay = min(delay, retry.LimitMS)
-			}
-		}
+		delay := c.retry.Delay(attempt, failed.RetryAfterMS)
 		attempt++
 		if err := c.pause(ctx, time.Duration(delay)*time.Millisecond); err != nil {
 			return "", err

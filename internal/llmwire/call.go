@@ -164,9 +164,9 @@ func (c *Call) Events(res *http.Response, buf []byte) *sse.Reader {
 // keptBuffer is how large a buffer may be that is kept from call to call.
 const keptBuffer = 32 << 10
 
-// Kept gives the buffer of a reader that is done with, for the next call; nil if
+// kept gives the buffer of a reader that is done with, for the next call; nil if
 // it has grown large.
-func Kept(r *sse.Reader) []byte {
+func kept(r *sse.Reader) []byte {
 	if b := r.Buffer(); cap(b) <= keptBuffer {
 		return b
 	}

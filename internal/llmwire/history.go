@@ -148,8 +148,11 @@ type Tools struct {
 }
 
 // Encode returns the tools as write writes them, and only calls it when they
-// changed. The bytes are only valid until the next call.
+// changed; nil if there are none. The bytes are only valid until the next call.
 func (t *Tools) Encode(specs []model.ToolSpec, write func(dst []byte, specs []model.ToolSpec) []byte) []byte {
+	if len(specs) == 0 {
+		return nil
+	}
 	equal := slices.EqualFunc(t.specs, specs, func(a, b model.ToolSpec) bool {
 		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
 	})

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 
+	"agentd/fault"
 	"agentd/message"
 	"agentd/model"
 )
@@ -12,8 +13,8 @@ import (
 // maxErrorBody is how much of an error response is read.
 const maxErrorBody = 64 << 10
 
-// Key asks for the credential of a call; "" without one. An error that the caller's
-// context did not cause is one of class auth: there is no key to call with.
+// Key asks for the credential of a call; "" without one. An error is of the class that
+// [model.CredentialFunc] says.
 func (c *Call) Key(credential model.CredentialFunc) (string, *model.Error) {
 	if credential == nil {
 		return "", nil
@@ -23,7 +24,7 @@ func (c *Call) Key(credential model.CredentialFunc) (string, *model.Error) {
 		return key, nil
 	}
 	e := c.Fail(err)
-	if e.Class == model.ClassConnection {
+	if e.Class == model.ClassConnection && fault.KindOf(err) != fault.Unavailable {
 		e.Class = model.ClassAuth
 	}
 	return "", e
@@ -75,9 +76,9 @@ func Moved(status int) string {
 }
 
 // Estimated is the usage of a call that failed: what was counted, else an estimate if
-// something of a reply came, else nil.
-func Estimated(counted *message.Usage, req *model.Request, r *Reply) *message.Usage {
-	if m := &r.Message; counted == nil && (m.ResponseID != "" || len(m.Content) > 0) {
+// something of the reply m came, else nil.
+func Estimated(counted *message.Usage, req *model.Request, m *message.Message) *message.Usage {
+	if counted == nil && (m.ResponseID != "" || len(m.Content) > 0) {
 		return model.Estimate(req, m) // what came, and what it was asked with, is paid for all the same
 	}
 	return counted

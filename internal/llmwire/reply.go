@@ -17,6 +17,7 @@ type Reply struct {
 	Message message.Message
 
 	emit    func(model.StreamEvent)
+	stops   Stops
 	started bool
 	parts   []*part
 }
@@ -32,6 +33,14 @@ type part struct {
 func NewReply(emit func(model.StreamEvent)) *Reply {
 	return &Reply{Message: message.Message{Role: message.RoleAssistant, Content: []message.Block{}}, emit: emit}
 }
+
+// StopAt ends the reply at the first of these texts that its text has, for stop texts that
+// the provider was not asked for. Blocks that are opened after it are left out: their index
+// is negative, and what is done to them has no effect.
+func (r *Reply) StopAt(texts []string) { r.stops = NewStops(texts) }
+
+// Stopped reports whether the reply was ended by a text of [Reply.StopAt].
+func (r *Reply) Stopped() bool { return r.stops.Hit() }
 
 // Start emits the start event, once.
 func (r *Reply) Start() {
@@ -52,6 +61,9 @@ func (r *Reply) send(e model.StreamEvent) {
 // the name.
 func (r *Reply) Open(b message.Block) int {
 	r.Start()
+	if r.stops.Hit() {
+		return -1
+	}
 	i := len(r.Message.Content)
 	p := &part{}
 	e := model.StreamEvent{Index: i}
@@ -75,6 +87,9 @@ func (r *Reply) Open(b message.Block) int {
 // Rename completes the id and the name of a tool call that came later than its
 // start. Empty values change nothing.
 func (r *Reply) Rename(i int, id, name string) {
+	if i < 0 {
+		return
+	}
 	b := &r.Message.Content[i]
 	if (id == "" || b.ID == id) && (name == "" || b.Name == name) {
 		return
@@ -92,9 +107,19 @@ func (r *Reply) Rename(i int, id, name string) {
 // Delta adds the text of a JSON string to block i: text, thinking, or a piece
 // of argument JSON.
 func (r *Reply) Delta(i int, raw []byte) {
-	if !IsString(raw) || r.parts[i].closed {
+	if i < 0 || !IsString(raw) || r.parts[i].closed {
 		return
 	}
+	if r.stops.Any() && r.Message.Content[i].Type == message.BlockText {
+		if raw = AppendString(nil, r.stops.Next(String(raw))); len(raw) <= 2 {
+			return
+		}
+	}
+	r.add(i, raw)
+}
+
+// add is Delta of what was not held back.
+func (r *Reply) add(i int, raw []byte) {
 	p, b := r.parts[i], &r.Message.Content[i]
 	before := p.text.Len()
 	if in := raw[1 : len(raw)-1]; plain(in) {
@@ -121,16 +146,23 @@ func (r *Reply) Delta(i int, raw []byte) {
 }
 
 // Sign adds to the signature of block i.
-func (r *Reply) Sign(i int, s string) { r.Message.Content[i].Signature += s }
+func (r *Reply) Sign(i int, s string) {
+	if i >= 0 {
+		r.Message.Content[i].Signature += s
+	}
+}
 
 // Len is the number of characters that block i has so far.
 func (r *Reply) Len(i int) int { return r.parts[i].text.Len() }
 
 // Close ends block i. The arguments of a tool call become a valid JSON object.
 func (r *Reply) Close(i int) {
-	p, b := r.parts[i], &r.Message.Content[i]
-	if p.closed {
+	if i < 0 || r.parts[i].closed {
 		return
+	}
+	p, b := r.parts[i], &r.Message.Content[i]
+	if rest := r.stops.Rest(); rest != "" && b.Type == message.BlockText {
+		r.add(i, AppendString(nil, rest))
 	}
 	p.closed = true
 	e := model.StreamEvent{Index: i, Content: b.Text}

@@ -77,7 +77,7 @@ func TestBuffersAreKept(t *testing.T) {
 	if e, err := first.Next(); err != nil || string(e.Data) != "one" {
 		t.Fatal(e, err)
 	}
-	buf := Kept(first)
+	buf := kept(first)
 	if len(buf) == 0 {
 		t.Fatal("the buffer was not kept")
 	}
@@ -92,7 +92,7 @@ func TestBuffersAreKept(t *testing.T) {
 	if _, err := large.Next(); err != nil {
 		t.Fatal(err)
 	}
-	if Kept(large) != nil {
+	if kept(large) != nil {
 		t.Error("a large buffer was kept")
 	}
 }

@@ -31,6 +31,8 @@ type Azure struct {
 	KeySecret string `json:"key_secret,omitempty" example:"azure-openai-key"`
 	// How long a key of the vault is used until it is read again. One that is refused is read again at once.
 	KeyRefresh Duration `json:"key_refresh,omitempty" default:"10m" min:"1s"`
+	// How long one look for a token or a key of the vault may take. What is not found by then fails the call, which is tried again as after a broken connection; a token that is still good is used.
+	AuthTimeout Duration `json:"auth_timeout,omitempty" default:"30s" min:"1s"`
 }
 
 // AzureAddress is the address of an azure model's resource. The error is a

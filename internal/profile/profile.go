@@ -101,7 +101,7 @@ type Model struct {
 	ConcurrencyLimit int `json:"concurrency_limit,omitempty" min:"0" example:"16"`
 	// Where several nodes share the runs: its calls are made at nodes that serve the pool `model.NAME` of this name, with that pool's network and keys. Empty: at those that serve `model`.
 	Pool string `json:"pool,omitempty" format:"pool" example:"big"`
-	// What its tokens cost, where agentd does not know or the price is another. Not set: the known price. All profiles that name the model share it.
+	// What its tokens cost, where agentd does not know or the price is another, in whatever tier of service the provider serves them. Not set: the known price; a reply that says that it was served in another tier (`flex`, `priority`, `batch`) costs what that tier does, and where nobody knows that, the usual price, marked as estimated. Caps reserve the usual price: if the provider serves all of a project in a dearer tier, write its price here. All profiles that name the model share it.
 	Price *Price `json:"price,omitempty" example:"{input: 0.15, output: 0.60}"`
 }
 

@@ -11,26 +11,19 @@ import (
 // tried again while there is another.
 func (m *machine) retry(in ModelFailed) bool {
 	s := &m.State
-	r := s.Settings.Retry
+	r := &s.Settings.Retry
 	next, more := s.Settings.next(s.Model.Index)
 	round := s.Model.Attempt - s.Model.before() // attempts of this model in this round
-	again := round <= r.Max && !m.tooLong(in)
+	again := round <= r.Max && !r.TooLong(in.RetryAfterMS)
 	if in.Class == FailUnavailable {
 		again = again && !more && in.RetryAfterMS > 0
 	}
 	told := &event.Retry{Class: in.Reason, Message: in.Error}
 	switch {
 	case again:
-		delay := in.RetryAfterMS
-		if delay == 0 {
-			delay = r.BaseMS << min(round-1, 20)
-			if r.LimitMS > 0 {
-				delay = min(delay, r.LimitMS)
-			}
-		}
 		s.Model.Attempt++
 		told.Attempt = s.Model.Attempt
-		m.pause(delay, told)
+		m.pause(r.Delay(round, in.RetryAfterMS), told)
 	case more:
 		m.turnTo(next)
 		told.Attempt = s.Model.Attempt
@@ -83,17 +76,27 @@ func (m *machine) pause(delay int64, told *event.Retry) {
 	m.do(Sleep{ID: TimerRetry, Until: s.Model.RetryAt})
 }
 
-// tooLong is whether a provider asks for more patience than the profile has: it
-// is as good as one that is down.
-func (m *machine) tooLong(in ModelFailed) bool {
-	limit := m.State.Settings.Retry.LimitMS
-	return limit > 0 && in.RetryAfterMS > limit
+// Delay is how many milliseconds to wait after the n-th failed attempt, counted from 1:
+// what the provider asked for, else twice as long each time, up to the limit.
+func (r *Retry) Delay(n int, asked int64) int64 {
+	if asked != 0 {
+		return asked
+	}
+	delay := r.BaseMS << min(n-1, 20)
+	if r.LimitMS > 0 {
+		delay = min(delay, r.LimitMS)
+	}
+	return delay
 }
+
+// TooLong is whether a provider asks for more patience than the profile has: it is as
+// good as one that is down.
+func (r *Retry) TooLong(asked int64) bool { return r.LimitMS > 0 && asked > r.LimitMS }
 
 // modelError says why the run ends for want of a reply.
 func (m *machine) modelError(in ModelFailed) *event.Error {
 	e := &event.Error{Kind: in.Reason, Message: in.Error, Hint: in.Hint}
-	if retried := in.Class == FailRetryable || in.Class == FailUnavailable; retried && m.tooLong(in) && m.State.Settings.Retry.Max > 0 {
+	if retried := in.Class == FailRetryable || in.Class == FailUnavailable; retried && m.State.Settings.Retry.TooLong(in.RetryAfterMS) && m.State.Settings.Retry.Max > 0 {
 		e.Message += "; it asks to wait " + seconds(in.RetryAfterMS) + ", longer than retry.max_delay (" + seconds(m.State.Settings.Retry.LimitMS) + ")"
 		if e.Hint == "" {
 			e.Hint = "Try again later, add fallback_models to the profile, or raise retry.max_delay."

@@ -2,10 +2,8 @@ package anthropic
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -130,12 +128,8 @@ func (p *Provider) String() string { return "anthropic adapter (" + p.name + ")"
 
 // Generate implements model.Provider.
 func (p *Provider) Generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (*message.Message, error) {
-	m, err := p.generate(ctx, req, emit)
-	if err != nil {
-		err.Provider, err.Model = p.name, req.Model
-		return nil, err
-	}
-	return m, nil
+	m, failed := p.generate(ctx, req, emit)
+	return llmwire.Outcome(p.name, req.Model, m, failed)
 }
 
 func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (*message.Message, *model.Error) {
@@ -148,81 +142,42 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 	defer call.End()
 
 	opts := p.headers
-	key := ""
+	key, failed := call.Key(p.credential)
+	if failed != nil {
+		return nil, failed
+	}
 	if p.credential != nil {
-		var err error
-		if key, err = p.credential(call.Context()); err != nil {
-			e := call.Fail(err)
-			if e.Class == model.ClassConnection {
-				e.Class = model.ClassAuth
-			}
-			return nil, e
-		}
 		opts = append(slices.Clip(opts), option.WithAPIKey(key))
 	}
 	var res *http.Response
 	err := p.post(call.Context(), "v1/messages", body, &res, opts...)
 	if res != nil && res.StatusCode != http.StatusOK {
-		return nil, redact(p.refusal(res, err), key)
+		return nil, llmwire.Hide(p.refusal(res, err), key)
 	}
 	if err != nil {
-		return nil, redact(call.Fail(err), key)
+		return nil, llmwire.Hide(call.Fail(err), key)
 	}
 
 	d := newDecoder(emit)
 	d.reply.Message.API, d.reply.Message.Provider, d.reply.Message.Model = API, p.name, req.Model
-	failed = d.run(call, res, scratchOf(req))
+	failed = call.Decode(d, res, &llmwire.ScratchOf[scratch](req).Stream, false)
 	if failed != nil && d.usage.Prompt() > 0 {
 		// Output is counted at the end. What came is paid for all the same.
 		if n := model.ReplyTokens(&d.reply.Message); n > d.usage.Output {
 			d.usage.Output, d.usage.Estimated = n, true
 		}
 	}
+	d.usage.Tier = model.TierOf(d.terms[:]...)
 	d.usage.TotalTokens = d.usage.Prompt() + d.usage.Output
 	d.usage.Cost = model.CostWith1h(&info, &d.usage, d.write1h)
 	if failed != nil {
-		failed.RequestID = requestID(res.Header)
+		var used *message.Usage
 		if d.usage.TotalTokens > 0 {
-			failed.Usage = &d.usage
+			used = &d.usage
 		}
-		if failed.Class != model.ClassCancelled && failed.RetryAfter == 0 {
-			failed.RetryAfter = llmwire.TextDelay(failed.Message)
-		}
-		return nil, redact(failed, key)
+		return nil, llmwire.Hide(llmwire.Spent(failed, requestID(res.Header), used), key)
 	}
 	return d.message(), nil
-}
-
-// run reads the stream to its end.
-func (d *decoder) run(call *llmwire.Call, res *http.Response, s *scratch) *model.Error {
-	events := call.Events(res, s.stream)
-	defer func() { s.stream = llmwire.Kept(events) }()
-	if media := res.Header.Get("Content-Type"); strings.HasPrefix(media, "application/json") {
-		text, err := io.ReadAll(io.LimitReader(call, 64<<10))
-		if err != nil {
-			return call.Fail(err)
-		}
-		return notAStream(text)
-	}
-	for {
-		e, err := events.Next()
-		if err != nil {
-			return call.Fail(err)
-		}
-		done, failed := d.event(e.Data)
-		if failed != nil {
-			return failed
-		}
-		if done {
-			call.Finish()
-			return d.end()
-		}
-	}
-}
-
-func redact(e *model.Error, key string) *model.Error {
-	e.Message = llmwire.Clip(llmwire.Redact(e.Message, key))
-	return e
 }
 
 func requestID(h http.Header) string { return h.Get("Request-Id") }

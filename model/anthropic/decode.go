@@ -11,10 +11,12 @@ type decoder struct {
 	reply   *llmwire.Reply
 	usage   message.Usage
 	write1h int64
+	terms   [3]string // service_tier, speed, inference_geo
 
 	blocks  []block
 	stop    string // stop_reason, once it came
 	details string // why the model refused
+	ended   bool   // message_stop came
 }
 
 // block maps a content block of the wire to its block here, or to none if its
@@ -29,15 +31,15 @@ func newDecoder(emit func(model.StreamEvent)) *decoder {
 	return &decoder{reply: llmwire.NewReply(emit)}
 }
 
-// event reads the data of one event and reports whether it was the last. The
+// Chunk implements llmwire.Decoder. The
 // type inside the data counts; the event's name says the same, and gateways
 // drop it.
-func (d *decoder) event(data []byte) (done bool, failed *model.Error) {
+func (d *decoder) Chunk(data []byte) (done bool, failed *model.Error) {
 	if !llmwire.Valid(data) {
 		if string(data) == "[DONE]" { // of gateways that translate from another API
 			return false, nil
 		}
-		return false, malformed("an event of the stream is not JSON", data)
+		return false, llmwire.Malformed("an event of the stream is not JSON", data)
 	}
 	var kind, delta, start, msg, usage []byte
 	index := int64(0)
@@ -81,12 +83,10 @@ func (d *decoder) event(data []byte) (done bool, failed *model.Error) {
 		}
 		d.count(usage)
 	case `"message_stop"`:
+		d.ended = true
 		return true, nil
 	case `"error"`:
-		e := &model.Error{}
-		e.Message, e.Code = describe(data)
-		classify(e)
-		return false, e
+		return false, readDocument(data)
 	}
 	return false, nil // ping, and what does not exist yet
 }
@@ -191,12 +191,24 @@ func (d *decoder) count(raw []byte) {
 			d.write1h = llmwire.Int(llmwire.Get(value, "ephemeral_1h_input_tokens"))
 		case "output_tokens_details":
 			d.usage.Reasoning = llmwire.Int(llmwire.Get(value, "thinking_tokens"))
+		case "service_tier":
+			d.terms[0] = llmwire.String(value)
+		case "speed":
+			d.terms[1] = llmwire.String(value)
+		case "inference_geo":
+			d.terms[2] = llmwire.String(value)
 		}
 	}
 }
 
-// end closes the reply after message_stop, and says if it was no answer.
-func (d *decoder) end() *model.Error {
+// Complete implements llmwire.Decoder: nothing but message_stop ends a reply.
+func (d *decoder) Complete(error) bool { return d.ended }
+
+// Document implements llmwire.Decoder.
+func (d *decoder) Document(text []byte) *model.Error { return llmwire.NotAStream(text, readDocument) }
+
+// End implements llmwire.Decoder.
+func (d *decoder) End() *model.Error {
 	for i := range d.blocks {
 		d.close(&d.blocks[i])
 	}

@@ -114,7 +114,7 @@ func BenchmarkChunk(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, failed := d.event(e.Data); failed != nil {
+		if _, failed := d.Chunk(e.Data); failed != nil {
 			b.Fatal(failed)
 		}
 	}

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"agentd/internal/llmwire"
@@ -16,23 +17,7 @@ const maxMarks = 4
 const jsonOnly = "Answer with one JSON value and nothing else."
 
 // scratch is what is kept between the requests of a conversation.
-type scratch struct {
-	history llmwire.History
-	tools   llmwire.Tools
-	stream  []byte // what the last reply was read into
-}
-
-// scratchOf gives what was kept, or what will be.
-func scratchOf(req *model.Request) *scratch {
-	s := &scratch{}
-	if req.Scratch != nil {
-		if kept, ok := req.Scratch.Value.(*scratch); ok {
-			return kept
-		}
-		req.Scratch.Value = s
-	}
-	return s
-}
+type scratch struct{ llmwire.Scratch }
 
 // assistantFirst begins a history that the API refuses: the first message has to be
 // a user's. It may be one whose beginning was lost.
@@ -42,22 +27,14 @@ const beginningGone = `{"role":"user","content":[{"type":"text","text":"(What wa
 
 // encode writes the body of a request.
 func (p *Provider) encode(req *model.Request, info *model.Info) ([]byte, *model.Error) {
-	s := scratchOf(req)
-	history, mark := s.history.Encode(p.name+"\x00"+req.Model, req.Messages, encoder{provider: p.name, model: req.Model})
-	if len(history) == 0 {
-		return nil, &model.Error{Class: model.ClassInvalid, Message: "there is no message to send"}
+	s := llmwire.ScratchOf[scratch](req)
+	history, mark, failed := s.Conversation(req, p.name+"\x00"+req.Model, encoder{provider: p.name, model: req.Model})
+	if failed != nil {
+		return nil, failed
 	}
-	var tools []byte
-	if len(req.Tools) > 0 {
-		tools = s.tools.Encode(req.Tools, appendTools)
-	}
+	tools := s.Tools.Encode(req.Tools, appendTools)
 
-	size := 1024 + len(history) + len(tools) + len(req.Schema)
-	for _, part := range req.System {
-		size += len(part.Text) + len(part.Text)/8 + 64
-	}
-	b := make([]byte, 0, size)
-	b = append(b, '{')
+	b := llmwire.NewBody(req, history, tools)
 	b = llmwire.AppendString(llmwire.AppendKey(b, "model"), req.Model)
 	maxTokens := req.MaxTokens
 	if maxTokens <= 0 {
@@ -71,7 +48,7 @@ func (p *Provider) encode(req *model.Request, info *model.Info) ([]byte, *model.
 	// at most 20 blocks ahead of it, and one step may have more.
 	var marks []int
 	if req.CacheLast && mark >= 0 {
-		if before := s.history.Previous(); before >= 0 && before < mark {
+		if before := s.History.Previous(); before >= 0 && before < mark {
 			marks = append(marks, before)
 		}
 		marks = append(marks, mark)
@@ -160,35 +137,13 @@ func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info
 	}
 	// A model that thinks samples as it likes.
 	if !info.NoSampling && !t.on {
-		for _, f := range []struct {
-			key   string
-			value *float64
-		}{{"temperature", req.Temperature}, {"top_p", req.TopP}} {
-			if f.value == nil {
-				continue
-			}
-			var ok bool
-			if b, ok = llmwire.AppendFloat(llmwire.AppendKey(b, f.key), *f.value); !ok {
-				return nil, &model.Error{Class: model.ClassInvalid, Message: f.key + " is not a number"}
-			}
+		var failed *model.Error
+		if b, failed = llmwire.AppendSampling(b, req, "temperature", "top_p"); failed != nil {
+			return nil, failed
 		}
 	}
-	stops := 0
-	for _, s := range req.Stop {
-		if llmwire.Blank(s) {
-			continue // refused by the API
-		}
-		if stops == 0 {
-			b = append(llmwire.AppendKey(b, "stop_sequences"), '[')
-		} else {
-			b = append(b, ',')
-		}
-		stops++
-		b = llmwire.AppendString(b, s)
-	}
-	if stops > 0 {
-		b = append(b, ']')
-	}
+	// The API refuses blank ones.
+	b = llmwire.AppendTexts(b, "stop_sequences", slices.DeleteFunc(slices.Clone(req.Stop), llmwire.Blank))
 	return append(b, '}'), nil
 }
 
@@ -307,15 +262,7 @@ func appendSchema(b []byte, schema []byte) []byte {
 type encoder struct{ provider, model string }
 
 // Unit keeps the results of one batch together: they are one user message.
-func (encoder) Unit(msgs []message.Message) int {
-	n := 1
-	if msgs[0].Role == message.RoleToolResult {
-		for n < len(msgs) && msgs[n].Role == message.RoleToolResult {
-			n++
-		}
-	}
-	return n
-}
+func (encoder) Unit(msgs []message.Message) int { return llmwire.Results(msgs) }
 
 func (e encoder) Append(b []byte, unit []message.Message) ([]byte, int) {
 	from := len(b)

@@ -3,7 +3,6 @@ package anthropic
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 
@@ -86,17 +85,10 @@ func classify(e *model.Error) {
 	}
 }
 
-// notAStream is what comes of a 200 with a JSON document in place of a stream.
-func notAStream(body []byte) *model.Error {
-	if json.Valid(body) && !llmwire.Null(llmwire.Get(body, "error")) {
-		e := &model.Error{}
-		e.Message, e.Code = describe(body)
-		classify(e)
-		return e
-	}
-	return malformed("the server answered with a JSON document and not with a stream of events", body)
-}
-
-func malformed(what string, data []byte) *model.Error {
-	return &model.Error{Class: model.ClassMalformed, Message: fmt.Sprintf("%s: %.200q", what, data)}
+// readDocument is an error that stands in a stream or in place of one.
+func readDocument(text []byte) *model.Error {
+	e := &model.Error{}
+	e.Message, e.Code = describe(text)
+	classify(e)
+	return e
 }

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"io"
 	"strconv"
 
 	"agentd/internal/llmwire"
@@ -18,19 +19,24 @@ type decoder struct {
 
 	finish string // finishReason, once it came
 	said   string // finishMessage
+	tier   string // serviceTier
 	open   int    // index of the block that grows, or -1
 
 	names map[string]string // of tools that are called otherwise here
 }
 
-func newDecoder(emit func(model.StreamEvent), tools []model.ToolSpec) *decoder {
-	return &decoder{reply: llmwire.NewReply(emit), open: -1, names: ownNames(tools)}
+func newDecoder(emit func(model.StreamEvent), req *model.Request) *decoder {
+	d := &decoder{reply: llmwire.NewReply(emit), open: -1, names: ownNames(req.Tools)}
+	_, own := llmwire.SplitStops(req.Stop, maxStops)
+	d.reply.StopAt(own)
+	return d
 }
 
-// chunk reads the data of one event.
-func (d *decoder) chunk(data []byte) *model.Error {
+// Chunk implements llmwire.Decoder: the API has no mark behind the last chunk, which is the
+// one with a finishReason; what follows it may still count tokens.
+func (d *decoder) Chunk(data []byte) (done bool, failed *model.Error) {
 	if !llmwire.Valid(data) {
-		return malformed("a chunk of the stream is not JSON", data)
+		return false, llmwire.Malformed("a chunk of the stream is not JSON", data)
 	}
 	if d.reply.Message.ResponseID == "" { // it stands behind what it is needed for
 		d.reply.Message.ResponseID = llmwire.String(llmwire.Get(data, "responseId"))
@@ -39,7 +45,7 @@ func (d *decoder) chunk(data []byte) *model.Error {
 	for c := llmwire.Object(data); ; {
 		key, value, ok := c.Member()
 		if !ok {
-			return nil
+			return false, nil
 		}
 		switch string(key) {
 		case "candidates":
@@ -59,13 +65,11 @@ func (d *decoder) chunk(data []byte) *model.Error {
 					text = "the provider's safety system blocked the prompt"
 				}
 				d.counted(data)
-				return &model.Error{Class: model.ClassRefused, Code: reason, Message: text}
+				return false, &model.Error{Class: model.ClassRefused, Code: reason, Message: text}
 			}
 		case "error":
 			if !llmwire.Null(value) {
-				e := &model.Error{}
-				read(e, data)
-				return e
+				return false, readDocument(data)
 			}
 		}
 	}
@@ -194,6 +198,8 @@ func (d *decoder) count(raw []byte) {
 			d.cached = llmwire.Int(value)
 		case "candidatesTokenCount":
 			d.answer = llmwire.Int(value)
+		case "serviceTier":
+			d.tier = llmwire.String(value)
 		case "thoughtsTokenCount":
 			d.thoughts = llmwire.Int(value)
 		}
@@ -220,8 +226,17 @@ func (d *decoder) half() {
 	}
 }
 
-// end closes the reply after a finishReason, and says if it was no answer.
-func (d *decoder) end() *model.Error {
+// Complete implements llmwire.Decoder: a finishReason is the end; a broken connection after
+// it is forgiven once usage came.
+func (d *decoder) Complete(err error) bool {
+	return d.finish != "" && (err == io.EOF || d.usage != nil)
+}
+
+// Document implements llmwire.Decoder.
+func (d *decoder) Document(text []byte) *model.Error { return llmwire.NotAStream(text, readDocument) }
+
+// End implements llmwire.Decoder.
+func (d *decoder) End() *model.Error {
 	d.reply.CloseAll()
 	e := &model.Error{Code: d.finish, Message: d.said}
 	text := ""
@@ -255,6 +270,8 @@ func (d *decoder) message() *message.Message {
 		m.Usage = &message.Usage{}
 	}
 	switch {
+	case d.reply.Stopped():
+		m.StopReason = message.StopEnd
 	case d.finish == "MAX_TOKENS" || d.finish == "CONTINUATION":
 		m.StopReason = message.StopLength
 	case d.reply.Calls() > 0:

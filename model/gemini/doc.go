@@ -13,6 +13,7 @@
 //     results by their order;
 //   - images in results are parts of the result for Gemini 3 and later, and follow in a
 //     message of their own for older models;
+//   - the API takes five stop texts: others end the text here;
 //   - a stream is complete when a finishReason came. A prompt that was blocked is an
 //     error of class refused;
 //   - the API has no switch for one call at a time: Request.SingleToolCall is not sent.

@@ -21,26 +21,12 @@ const (
 	modelFirst    = `,{"role":"model"`
 	// jsonOnly is said to models that take no JSON mode beside tools.
 	jsonOnly = "Answer with one JSON value and nothing else."
+	// maxStops is how many stop texts the API takes. The reply is cut at others here.
+	maxStops = 5
 )
 
 // scratch is what is kept between the requests of a conversation.
-type scratch struct {
-	history llmwire.History
-	tools   llmwire.Tools
-	stream  []byte // what the last reply was read into
-}
-
-// scratchOf gives what was kept, or what will be.
-func scratchOf(req *model.Request) *scratch {
-	s := &scratch{}
-	if req.Scratch != nil {
-		if kept, ok := req.Scratch.Value.(*scratch); ok {
-			return kept
-		}
-		req.Scratch.Value = s
-	}
-	return s
-}
+type scratch struct{ llmwire.Scratch }
 
 // generation is the number of a Gemini model: 3 of gemini-3.5-flash. Names without a
 // number (gemini-flash-latest) stand for the newest; other models have none.
@@ -70,26 +56,18 @@ const modern = 3
 
 // encode writes the body of a request: the parts that change least come first.
 func (p *Provider) encode(req *model.Request, info *model.Info) ([]byte, *model.Error) {
-	s := scratchOf(req)
+	s := llmwire.ScratchOf[scratch](req)
 	enc := encoder{maker: model.Maker{API: API, Provider: p.name, Model: req.Model}, modern: generation(req.Model) >= modern}
 	enc.ids = enc.modern || strings.HasPrefix(req.Model, "claude-") || strings.HasPrefix(req.Model, "gpt-oss-")
-	history, _ := s.history.Encode(p.name+"\x00"+req.Model, req.Messages, enc)
-	if len(history) == 0 {
-		return nil, &model.Error{Class: model.ClassInvalid, Message: "there is no message to send"}
+	history, _, failed := s.Conversation(req, p.name+"\x00"+req.Model, enc)
+	if failed != nil {
+		return nil, failed
 	}
-	var tools []byte
-	if len(req.Tools) > 0 {
-		tools = s.tools.Encode(req.Tools, appendTools)
-	}
+	tools := s.Tools.Encode(req.Tools, appendTools)
 	asJSON := req.JSON || len(req.Schema) > 0
 	inWords := asJSON && len(tools) > 0 && !enc.modern
 
-	size := 1024 + len(history) + len(tools) + len(req.Schema)
-	for _, part := range req.System {
-		size += len(part.Text) + len(part.Text)/8 + 16
-	}
-	b := make([]byte, 0, size)
-	b = append(b, '{')
+	b := llmwire.NewBody(req, history, tools)
 	b = appendSystem(b, req.System, inWords)
 	if len(tools) > 0 {
 		b = append(llmwire.AppendKey(b, "tools"), `[{"functionDeclarations":[`...)
@@ -171,29 +149,13 @@ func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info
 		b = strconv.AppendInt(llmwire.AppendKey(b, "maxOutputTokens"), int64(req.MaxTokens), 10)
 	}
 	if !info.NoSampling {
-		for _, f := range []struct {
-			key   string
-			value *float64
-		}{{"temperature", req.Temperature}, {"topP", req.TopP}} {
-			if f.value == nil {
-				continue
-			}
-			var ok bool
-			if b, ok = llmwire.AppendFloat(llmwire.AppendKey(b, f.key), *f.value); !ok {
-				return nil, &model.Error{Class: model.ClassInvalid, Message: f.key + " is not a number"}
-			}
+		var failed *model.Error
+		if b, failed = llmwire.AppendSampling(b, req, "temperature", "topP"); failed != nil {
+			return nil, failed
 		}
 	}
-	if len(req.Stop) > 0 {
-		b = append(llmwire.AppendKey(b, "stopSequences"), '[')
-		for i, s := range req.Stop {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = llmwire.AppendString(b, s)
-		}
-		b = append(b, ']')
-	}
+	asked, _ := llmwire.SplitStops(req.Stop, maxStops)
+	b = llmwire.AppendTexts(b, "stopSequences", asked)
 	if asJSON {
 		b = append(llmwire.AppendKey(b, "responseMimeType"), `"application/json"`...)
 		if len(req.Schema) > 0 {

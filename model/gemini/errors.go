@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -153,23 +152,9 @@ func classify(e *model.Error, d *details) {
 	}
 }
 
-// notAStream is what comes of a 200 with a JSON document in place of a stream.
-func notAStream(body []byte) *model.Error {
-	inner := body
-	list := llmwire.Array(body)
-	if json.Valid(body) {
-		if first, ok := list.Element(); ok {
-			inner = first
-		}
-		if !llmwire.Null(llmwire.Get(inner, "error")) {
-			e := &model.Error{}
-			read(e, body)
-			return e
-		}
-	}
-	return malformed("the server answered with a JSON document and not with a stream of events", body)
-}
-
-func malformed(what string, data []byte) *model.Error {
-	return &model.Error{Class: model.ClassMalformed, Message: fmt.Sprintf("%s: %.200q", what, data)}
+// readDocument is an error that stands in a stream or in place of one.
+func readDocument(text []byte) *model.Error {
+	e := &model.Error{}
+	read(e, text)
+	return e
 }

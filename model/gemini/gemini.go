@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -102,12 +101,8 @@ func (p *Provider) GoString() string { return p.String() }
 
 // Generate implements model.Provider.
 func (p *Provider) Generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (*message.Message, error) {
-	m, err := p.generate(ctx, req, emit)
-	if err != nil {
-		err.Provider, err.Model = p.name, req.Model
-		return nil, err
-	}
-	return m, nil
+	m, failed := p.generate(ctx, req, emit)
+	return llmwire.Outcome(p.name, req.Model, m, failed)
 }
 
 // address is where a model is asked. Ids may bring their collection (tunedModels/x).
@@ -139,61 +134,30 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 	}
 	res, failed := call.Post(p.client, p.address(req.Model), headers, body)
 	if failed != nil {
-		return nil, redact(failed, key)
+		return nil, llmwire.Hide(failed, key)
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, redact(p.refusal(res, call.Refused()), key)
+		return nil, llmwire.Hide(p.refusal(res, call.Refused()), key)
 	}
 
-	d := newDecoder(emit, req.Tools)
+	d := newDecoder(emit, req)
 	d.reply.Message.API, d.reply.Message.Provider, d.reply.Message.Model = API, p.name, req.Model
-	failed = d.run(call, res, scratchOf(req))
+	failed = call.Decode(d, res, &llmwire.ScratchOf[scratch](req).Stream, false)
 	if failed != nil {
-		d.usage = llmwire.Estimated(d.usage, req, d.reply)
+		d.usage = llmwire.Estimated(d.usage, req, &d.reply.Message)
 		d.half()
 	}
 	if u := d.usage; u != nil {
+		if d.tier == "" {
+			d.tier = res.Header.Get("X-Gemini-Service-Tier")
+		}
+		u.Tier = model.TierOf(d.tier)
 		u.Cost = model.Cost(&info, u)
 	}
 	if failed != nil {
-		failed.RequestID, failed.Usage = requestID(res.Header), d.usage
-		if failed.Class != model.ClassCancelled && failed.RetryAfter == 0 {
-			failed.RetryAfter = llmwire.TextDelay(failed.Message)
-		}
-		return nil, redact(failed, key)
+		return nil, llmwire.Hide(llmwire.Spent(failed, requestID(res.Header), d.usage), key)
 	}
 	return d.message(), nil
-}
-
-// run reads the stream to its end. The API has no mark behind the last chunk, which is
-// the one with a finishReason; what follows it may still count tokens.
-func (d *decoder) run(call *llmwire.Call, res *http.Response, s *scratch) *model.Error {
-	events := call.Events(res, s.stream)
-	defer func() { s.stream = llmwire.Kept(events) }()
-	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
-		text, failed := call.Document()
-		if failed != nil {
-			return failed
-		}
-		return notAStream(text)
-	}
-	for {
-		e, err := events.Next()
-		if err != nil {
-			if d.finish == "" || err != io.EOF && d.usage == nil {
-				return call.Fail(err)
-			}
-			return d.end()
-		}
-		if failed := d.chunk(e.Data); failed != nil {
-			return failed
-		}
-	}
-}
-
-func redact(e *model.Error, key string) *model.Error {
-	e.Message = llmwire.Clip(llmwire.Redact(e.Message, key))
-	return e
 }
 
 func requestID(h http.Header) string { return h.Get("X-Request-Id") }

@@ -94,6 +94,19 @@ func harness() modeltest.Harness {
 		},
 		Ignores: []string{"no cache mark"},
 		IDLimit: 64,
+		Stops: func(t testing.TB, body []byte) []string {
+			var r struct {
+				GenerationConfig struct{ StopSequences []string }
+			}
+			if err := json.Unmarshal(body, &r); err != nil {
+				t.Fatal(err)
+			}
+			return r.GenerationConfig.StopSequences
+		},
+		MaxStops: 5,
+		Tiers: &modeltest.Tiers{Usual: "standard", Half: "flex", Served: func(fixture []byte, word string) []byte {
+			return bytes.ReplaceAll(fixture, []byte(`"totalTokenCount":27`), []byte(`"totalTokenCount":27,"serviceTier":"`+word+`"`))
+		}},
 	}
 }
 

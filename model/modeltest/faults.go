@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"agentd/fault"
 	"agentd/model"
 )
 
@@ -179,6 +180,11 @@ func credentials(t *testing.T, h Harness) {
 		if e := failed(t, m, err, model.ClassAuth); !errors.Is(e, gone) {
 			t.Errorf("the cause is lost: %v", err)
 		}
+		p = h.New(t, Server{URL: f.URL, Key: func(context.Context) (string, error) {
+			return "", &fault.Error{Kind: fault.Unavailable, Err: gone}
+		}})
+		m, err = p.Generate(t.Context(), h.ask(), nil)
+		failed(t, m, err, model.ClassConnection) // it may be there again soon
 		if len(f.requests()) != 0 {
 			t.Error("a request was sent without the key")
 		}

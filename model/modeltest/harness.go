@@ -43,6 +43,10 @@ type Harness struct {
 	// Sign sets the signature of a text or a tool call of the fixtures; nil: they
 	// have none.
 	Sign func(b *message.Block)
+	// Stops gives the stop texts that a request asks for, MaxStops is how many of them
+	// the API takes at the most; nil: any number, or none at all.
+	Stops    func(t testing.TB, body []byte) []string
+	MaxStops int
 	// NoStop says that the format has no place for stop texts.
 	NoStop bool
 	// Key finds the credential in a request.
@@ -66,6 +70,8 @@ type Harness struct {
 	Ignores []string
 	// IDLimit is the longest id that the provider takes.
 	IDLimit int
+	// Tiers says how replies tell their tier of service; nil: they have none.
+	Tiers *Tiers
 	// Free: replies cost nothing.
 	Free bool
 }
@@ -87,6 +93,12 @@ func Run(t *testing.T, h Harness) {
 	t.Run("broken streams", func(t *testing.T) { brokenStreams(t, h) })
 	if h.Complete != nil {
 		t.Run("cut at every byte", func(t *testing.T) { cuts(t, h) })
+	}
+	if h.Tiers != nil {
+		t.Run("tiers of service", func(t *testing.T) { tiers(t, h) })
+	}
+	if h.Stops != nil {
+		t.Run("more stop texts than the API takes", func(t *testing.T) { stops(t, h) })
 	}
 	t.Run("failures", func(t *testing.T) { failures(t, h) })
 	t.Run("not a stream", func(t *testing.T) { notAStream(t, h) })

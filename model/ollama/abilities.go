@@ -55,7 +55,7 @@ func (p *Provider) Abilities(ctx context.Context, id string) (Abilities, error) 
 	}
 	if failed != nil {
 		failed.Provider, failed.Model = p.name, id
-		return Abilities{}, redact(failed, key)
+		return Abilities{}, llmwire.Hide(failed, key)
 	}
 	return can, nil
 }

@@ -14,17 +14,18 @@ type decoder struct {
 	usage *message.Usage
 
 	reason string // done_reason
-	open   int    // index of the block that grows, or -1
+	ended  bool
+	open   int // index of the block that grows, or -1
 }
 
 func newDecoder(emit func(model.StreamEvent)) *decoder {
 	return &decoder{reply: llmwire.NewReply(emit), open: -1}
 }
 
-// line reads one value and reports whether it was the last.
-func (d *decoder) line(data []byte) (done bool, failed *model.Error) {
+// Chunk implements llmwire.Decoder: a chunk is a line.
+func (d *decoder) Chunk(data []byte) (done bool, failed *model.Error) {
 	if !llmwire.Valid(data) {
-		return false, malformed("a line of the stream is not JSON", data)
+		return false, llmwire.Malformed("a line of the stream is not JSON", data)
 	}
 	var prompt, answer int64
 	counted := false
@@ -37,9 +38,7 @@ func (d *decoder) line(data []byte) (done bool, failed *model.Error) {
 		switch string(key) {
 		case "error":
 			if !llmwire.Null(value) {
-				e := &model.Error{}
-				read(e, data)
-				return false, e
+				return false, readDocument(data)
 			}
 		case "created_at":
 			if d.reply.Message.ResponseID == "" {
@@ -61,6 +60,7 @@ func (d *decoder) line(data []byte) (done bool, failed *model.Error) {
 		}
 	}
 	d.add(msg)
+	d.ended = done
 	if counted {
 		d.usage = &message.Usage{Input: prompt, Output: answer, TotalTokens: prompt + answer}
 	}
@@ -119,8 +119,14 @@ func (d *decoder) call(raw []byte) {
 	d.reply.Close(at)
 }
 
-// end closes the reply after the last line, and says if it was no answer.
-func (d *decoder) end() *model.Error {
+// Complete implements llmwire.Decoder: nothing but the line that says done ends a reply.
+func (d *decoder) Complete(error) bool { return d.ended }
+
+// Document implements llmwire.Decoder.
+func (d *decoder) Document(text []byte) *model.Error { return llmwire.NotAStream(text, readDocument) }
+
+// End implements llmwire.Decoder.
+func (d *decoder) End() *model.Error {
 	d.reply.CloseAll()
 	switch {
 	case d.reason == "load", d.reason == "unload":

@@ -18,43 +18,23 @@ const noImage = "[An image is left out: this model takes none.]"
 const jsonOnly = "Answer with one JSON value and nothing else."
 
 // scratch is what is kept between the requests of a conversation.
-type scratch struct {
-	history llmwire.History
-	tools   llmwire.Tools
-	stream  []byte // what the last reply was read into
-}
-
-// scratchOf gives what was kept, or what will be.
-func scratchOf(req *model.Request) *scratch {
-	s := &scratch{}
-	if req.Scratch != nil {
-		if kept, ok := req.Scratch.Value.(*scratch); ok {
-			return kept
-		}
-		req.Scratch.Value = s
-	}
-	return s
-}
+type scratch struct{ llmwire.Scratch }
 
 // encode writes the body of a request: the parts that change least come first.
 func (p *Provider) encode(req *model.Request, info *model.Info, can Abilities) ([]byte, *model.Error) {
-	s := scratchOf(req)
+	s := llmwire.ScratchOf[scratch](req)
 	enc := encoder{maker: model.Maker{API: API, Provider: p.name, Model: req.Model}, blind: !can.Images}
-	history, _ := s.history.Encode(p.name+"\x00"+req.Model+"\x00"+strconv.FormatBool(enc.blind), req.Messages, enc)
-	if len(history) == 0 {
-		return nil, &model.Error{Class: model.ClassInvalid, Message: "there is no message to send"}
+	history, _, failed := s.Conversation(req, p.name+"\x00"+req.Model+"\x00"+strconv.FormatBool(enc.blind), enc)
+	if failed != nil {
+		return nil, failed
 	}
-	var tools []byte
-	if len(req.Tools) > 0 && req.ToolChoice != model.ToolChoiceNone {
-		tools = s.tools.Encode(req.Tools, appendTools)
+	specs := req.Tools
+	if req.ToolChoice == model.ToolChoiceNone {
+		specs = nil
 	}
+	tools := s.Tools.Encode(specs, appendTools)
 
-	size := 1024 + len(history) + len(tools) + len(req.Schema)
-	for _, part := range req.System {
-		size += len(part.Text) + len(part.Text)/8
-	}
-	b := make([]byte, 0, size)
-	b = append(b, '{')
+	b := llmwire.NewBody(req, history, tools)
 	b = llmwire.AppendString(llmwire.AppendKey(b, "model"), req.Model)
 	if len(tools) > 0 {
 		b = append(append(append(llmwire.AppendKey(b, "tools"), '['), tools...), ']')
@@ -64,46 +44,13 @@ func (p *Provider) encode(req *model.Request, info *model.Info, can Abilities) (
 	if inWords {
 		parts = append(parts[:len(parts):len(parts)], model.SystemPart{Text: jsonOnly})
 	}
-	if system := joinSystem(parts); system != "" {
-		b = append(b, `{"role":"system","content":`...)
-		b = append(llmwire.AppendString(b, system), '}')
-		b = append(b, history...)
-	} else {
-		b = append(b, history[1:]...) // without its comma
-	}
+	b = llmwire.AppendSystemFirst(b, "system", llmwire.JoinSystem(parts), history)
 	b = append(b, ']')
 	return p.appendSettings(b, req, info, can, inWords)
 }
 
-func joinSystem(parts []model.SystemPart) string {
-	texts := make([]string, 0, len(parts))
-	for _, part := range parts {
-		if !llmwire.Blank(part.Text) {
-			texts = append(texts, part.Text)
-		}
-	}
-	return strings.Join(texts, "\n\n")
-}
-
 func appendTools(b []byte, specs []model.ToolSpec) []byte {
-	for i, t := range specs {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, `{"type":"function","function":{"name":`...)
-		b = llmwire.AppendString(b, t.Name)
-		if t.Description != "" {
-			b = llmwire.AppendString(llmwire.AppendKey(b, "description"), t.Description)
-		}
-		b = llmwire.AppendKey(b, "parameters")
-		if len(t.Schema) == 0 {
-			b = append(b, `{"type":"object","properties":{}}`...)
-		} else {
-			b = llmwire.AppendSchema(b, t.Schema)
-		}
-		b = append(b, '}', '}')
-	}
-	return b
+	return llmwire.AppendFunctions(b, specs, func(b, schema []byte) []byte { return llmwire.AppendSchema(b, schema) })
 }
 
 func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info, can Abilities, inWords bool) ([]byte, *model.Error) {
@@ -133,29 +80,12 @@ func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info
 		b = strconv.AppendInt(llmwire.AppendKey(b, "num_predict"), int64(req.MaxTokens), 10)
 	}
 	if !info.NoSampling {
-		for _, f := range []struct {
-			key   string
-			value *float64
-		}{{"temperature", req.Temperature}, {"top_p", req.TopP}} {
-			if f.value == nil {
-				continue
-			}
-			var ok bool
-			if b, ok = llmwire.AppendFloat(llmwire.AppendKey(b, f.key), *f.value); !ok {
-				return nil, &model.Error{Class: model.ClassInvalid, Message: f.key + " is not a number"}
-			}
+		var failed *model.Error
+		if b, failed = llmwire.AppendSampling(b, req, "temperature", "top_p"); failed != nil {
+			return nil, failed
 		}
 	}
-	if len(req.Stop) > 0 {
-		b = append(llmwire.AppendKey(b, "stop"), '[')
-		for i, s := range req.Stop {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = llmwire.AppendString(b, s)
-		}
-		b = append(b, ']')
-	}
+	b = llmwire.AppendTexts(b, "stop", req.Stop)
 	return append(b, '}', '}'), nil
 }
 
@@ -191,15 +121,7 @@ type encoder struct {
 
 // Unit keeps a run of tool results together: their images follow in one user message
 // after the last of them, as templates look for images there.
-func (encoder) Unit(msgs []message.Message) int {
-	n := 1
-	if msgs[0].Role == message.RoleToolResult {
-		for n < len(msgs) && msgs[n].Role == message.RoleToolResult {
-			n++
-		}
-	}
-	return n
-}
+func (encoder) Unit(msgs []message.Message) int { return llmwire.Results(msgs) }
 
 func (e encoder) Append(b []byte, unit []message.Message) ([]byte, int) {
 	switch m := &unit[0]; m.Role {

@@ -56,12 +56,9 @@ func read(e *model.Error, body []byte) {
 	}
 }
 
-// notAStream is what comes of a 200 with a JSON document in place of a stream.
-func notAStream(body []byte) *model.Error {
-	if json.Valid(body) && !llmwire.Null(llmwire.Get(body, "error")) {
-		e := &model.Error{}
-		read(e, body)
-		return e
-	}
-	return malformed("the server answered with a JSON document and not with a stream", body)
+// readDocument is an error that stands in a stream or in place of one.
+func readDocument(text []byte) *model.Error {
+	e := &model.Error{}
+	read(e, text)
+	return e
 }

@@ -3,8 +3,6 @@ package ollama
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -155,12 +153,8 @@ func (p *Provider) GoString() string { return p.String() }
 
 // Generate implements model.Provider.
 func (p *Provider) Generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (*message.Message, error) {
-	m, err := p.generate(ctx, req, emit)
-	if err != nil {
-		err.Provider, err.Model = p.name, req.Model
-		return nil, err
-	}
-	return m, nil
+	m, failed := p.generate(ctx, req, emit)
+	return llmwire.Outcome(p.name, req.Model, m, failed)
 }
 
 func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (*message.Message, *model.Error) {
@@ -180,7 +174,7 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 	can := everything()
 	if matters(req) {
 		if can, failed = p.abilities(ctx, req.Model, headers); failed != nil {
-			return nil, redact(failed, key)
+			return nil, llmwire.Hide(failed, key)
 		}
 	}
 	body, failed := p.encode(req, &info, can)
@@ -189,66 +183,23 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 	}
 	res, failed := call.Post(p.client, p.base+"/api/chat", headers, body)
 	if failed != nil {
-		return nil, redact(failed, key)
+		return nil, llmwire.Hide(failed, key)
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, redact(p.refusal(res, call.Refused()), key)
+		return nil, llmwire.Hide(p.refusal(res, call.Refused()), key)
 	}
 
 	d := newDecoder(emit)
 	d.reply.Message.API, d.reply.Message.Provider, d.reply.Message.Model = API, p.name, req.Model
-	failed = d.run(call, res, scratchOf(req))
+	failed = call.Decode(d, res, &llmwire.ScratchOf[scratch](req).Stream, true)
 	if failed != nil {
-		d.usage = llmwire.Estimated(d.usage, req, d.reply)
+		d.usage = llmwire.Estimated(d.usage, req, &d.reply.Message)
 	}
 	if u := d.usage; u != nil {
 		u.Cost = model.Cost(&info, u)
 	}
 	if failed != nil {
-		failed.Usage = d.usage
-		if failed.Class != model.ClassCancelled && failed.RetryAfter == 0 {
-			failed.RetryAfter = llmwire.TextDelay(failed.Message)
-		}
-		return nil, redact(failed, key)
+		return nil, llmwire.Hide(llmwire.Spent(failed, "", d.usage), key)
 	}
 	return d.message(), nil
-}
-
-// run reads the stream to the line that says done.
-func (d *decoder) run(call *llmwire.Call, res *http.Response, s *scratch) *model.Error {
-	lines := call.Lines(s.stream)
-	defer func() { s.stream = lines.Kept() }()
-	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
-		text, failed := call.Document()
-		if failed != nil {
-			return failed
-		}
-		return notAStream(text)
-	}
-	for {
-		line, whole, err := lines.Next()
-		if err != nil {
-			return call.Fail(err)
-		}
-		if !whole && !llmwire.Valid(line) {
-			return call.Fail(io.ErrUnexpectedEOF) // cut in the middle of a line
-		}
-		done, failed := d.line(line)
-		if failed != nil {
-			return failed
-		}
-		if done {
-			call.Finish()
-			return d.end()
-		}
-	}
-}
-
-func redact(e *model.Error, key string) *model.Error {
-	e.Message = llmwire.Clip(llmwire.Redact(e.Message, key))
-	return e
-}
-
-func malformed(what string, data []byte) *model.Error {
-	return &model.Error{Class: model.ClassMalformed, Message: fmt.Sprintf("%s: %.200q", what, data)}
 }

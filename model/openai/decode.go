@@ -15,6 +15,7 @@ type decoder struct {
 	usage *message.Usage
 
 	finish  string // finish_reason, once it came
+	tier    string // service_tier
 	refused []byte // text of delta.refusal
 	text    int    // index of the open text block, or -1
 	think   int    // index of the open thinking block, or -1
@@ -28,17 +29,20 @@ type call struct {
 	block int
 }
 
-func newDecoder(emit func(model.StreamEvent)) *decoder {
-	return &decoder{reply: llmwire.NewReply(emit), text: -1, think: -1}
+// newDecoder returns a decoder that ends the text at these stop texts.
+func newDecoder(emit func(model.StreamEvent), stop []string) *decoder {
+	d := &decoder{reply: llmwire.NewReply(emit), text: -1, think: -1}
+	d.reply.StopAt(stop)
+	return d
 }
 
-// chunk reads the data of one event and reports whether it was the last.
-func (d *decoder) chunk(data []byte) (done bool, failed *model.Error) {
+// Chunk implements llmwire.Decoder.
+func (d *decoder) Chunk(data []byte) (done bool, failed *model.Error) {
 	if len(data) > 0 && data[0] == '[' && string(data) == "[DONE]" {
 		return true, nil
 	}
 	if !llmwire.Valid(data) {
-		return false, malformed("a chunk of the stream is not JSON", data)
+		return false, llmwire.Malformed("a chunk of the stream is not JSON", data)
 	}
 	c := llmwire.Object(data)
 	for {
@@ -62,13 +66,13 @@ func (d *decoder) chunk(data []byte) (done bool, failed *model.Error) {
 				d.reply.Message.ResponseID = llmwire.String(value)
 			}
 			d.reply.Start()
+		case "service_tier": // of the whole reply, also where it stands ahead of the usage
+			if s := llmwire.String(value); s != "" {
+				d.tier = s
+			}
 		case "error":
 			if !llmwire.Null(value) {
-				e := &model.Error{}
-				var kind string
-				e.Message, e.Code, kind = describe(data)
-				classify(e, kind)
-				return false, e
+				return false, readDocument(data)
 			}
 		}
 	}
@@ -262,22 +266,35 @@ func (d *decoder) count(raw []byte) {
 	d.usage = u
 }
 
-// complete implements decoding: a finish_reason is the end, whatever else a server
+// Complete implements llmwire.Decoder: a finish_reason is the end, whatever else a server
 // leaves out; a broken connection after it is forgiven once usage came.
-func (d *decoder) complete(err error) bool {
+func (d *decoder) Complete(err error) bool {
 	return d.finish != "" && (err == io.EOF || d.usage != nil)
 }
 
 func (d *decoder) partial() *message.Message { return &d.reply.Message }
-func (d *decoder) used() *message.Usage      { return d.usage }
+
+// used is what was counted, with the tier in which the reply was served.
+func (d *decoder) used() *message.Usage {
+	if d.usage != nil {
+		d.usage.Tier = model.TierOf(d.tier)
+	}
+	return d.usage
+}
 
 // windowFull is how z.ai ends a reply for which there is no more room.
 const windowFull = "model_context_window_exceeded"
 
-// end closes the reply after a finish_reason, and says if it was no answer.
-func (d *decoder) end() *model.Error {
+// Document implements llmwire.Decoder.
+func (d *decoder) Document(text []byte) *model.Error { return llmwire.NotAStream(text, readDocument) }
+
+// End implements llmwire.Decoder.
+func (d *decoder) End() *model.Error {
 	d.reply.CloseAll()
 	for i, c := range d.calls {
+		if c.block < 0 {
+			continue
+		}
 		if b := &d.reply.Message.Content[c.block]; b.ID == "" {
 			// Results are matched by id, so there has to be one.
 			b.ID = "call_" + d.reply.Message.ResponseID + "_" + strconv.Itoa(i)
@@ -310,9 +327,11 @@ func (d *decoder) message() *message.Message {
 		m.Usage = &message.Usage{}
 	}
 	switch {
+	case d.reply.Stopped():
+		m.StopReason = message.StopEnd
 	case d.finish == "length" || d.finish == "max_tokens" || d.finish == windowFull:
 		m.StopReason = message.StopLength
-	case len(d.calls) > 0:
+	case d.reply.Calls() > 0:
 		m.StopReason = message.StopToolUse
 	default:
 		m.StopReason = message.StopEnd

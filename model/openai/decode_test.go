@@ -119,18 +119,18 @@ func BenchmarkChunk(b *testing.B) {
 
 func benchmarkChunk(b *testing.B, chunk []byte, emit func(model.StreamEvent)) {
 	events := sse.NewReader(&endless{chunk: chunk}, nil)
-	d := newDecoder(emit)
+	d := newDecoder(emit, nil)
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
 		if n++; n%2000 == 0 { // the length of a long answer
-			d = newDecoder(emit)
+			d = newDecoder(emit, nil)
 		}
 		e, err := events.Next()
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, failed := d.chunk(e.Data); failed != nil {
+		if _, failed := d.Chunk(e.Data); failed != nil {
 			b.Fatal(failed)
 		}
 	}

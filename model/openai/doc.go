@@ -20,7 +20,8 @@
 //     response.incomplete came, one of Chat when a finish_reason came. What other
 //     servers leave out is tolerated: [DONE], usage, roles, indexes and ids of tool
 //     calls, events of items;
-//   - stop texts end a text of Responses too, which has no parameter for them.
+//   - stop texts that an API does not take (Responses none, Chat four, and none with models
+//     that reason) end the text here.
 //
 // Wire formats: https://platform.openai.com/docs/api-reference/responses-streaming and
 // https://platform.openai.com/docs/api-reference/chat-streaming.

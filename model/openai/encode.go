@@ -14,52 +14,24 @@ import (
 
 // scratch is what is kept between the requests of a conversation.
 type scratch struct {
-	history   llmwire.History
-	tools     llmwire.Tools // of Chat
-	itemTools llmwire.Tools // of Responses, which writes them differently
-	stream    []byte        // what the last reply was read into
-	sealed    bool          // the service can not open the reasoning of this conversation
-}
-
-// scratchOf gives what was kept, or what will be.
-func scratchOf(req *model.Request) *scratch {
-	s := &scratch{}
-	if req.Scratch != nil {
-		if kept, ok := req.Scratch.Value.(*scratch); ok {
-			return kept
-		}
-		req.Scratch.Value = s
-	}
-	return s
+	llmwire.Scratch               // its tools are those of Chat
+	items           llmwire.Tools // those of Responses, which writes them differently
+	sealed          bool          // the service can not open the reasoning of this conversation
 }
 
 // encode writes the body of a request: the parts that change least come first.
 func (p *Provider) encode(req *model.Request, info *model.Info) ([]byte, *model.Error) {
-	s := scratchOf(req)
-	history, _ := s.history.Encode(p.name+"\x00"+req.Model, req.Messages, encoder{provider: p.name, model: req.Model})
-	if len(history) == 0 {
-		return nil, &model.Error{Class: model.ClassInvalid, Message: "there is no message to send"}
+	s := llmwire.ScratchOf[scratch](req)
+	history, _, failed := s.Conversation(req, p.name+"\x00"+req.Model, encoder{provider: p.name, model: req.Model})
+	if failed != nil {
+		return nil, failed
 	}
-	var tools []byte
-	if len(req.Tools) > 0 {
-		tools = s.tools.Encode(req.Tools, appendTools)
-	}
+	tools := s.Tools.Encode(req.Tools, appendTools)
 
-	size := 1024 + len(history) + len(tools) + len(req.Schema)
-	for _, part := range req.System {
-		size += len(part.Text) + len(part.Text)/8
-	}
-	b := make([]byte, 0, size)
-	b = append(b, '{')
+	b := llmwire.NewBody(req, history, tools)
 	b = llmwire.AppendString(llmwire.AppendKey(b, "model"), p.deployed(req.Model))
 	b = append(llmwire.AppendKey(b, "messages"), '[')
-	if system := joinSystem(req.System); system != "" {
-		b = append(b, `{"role":"system","content":`...)
-		b = append(llmwire.AppendString(b, system), '}')
-		b = append(b, history...)
-	} else {
-		b = append(b, history[1:]...) // without its comma
-	}
+	b = llmwire.AppendSystemFirst(b, "system", llmwire.JoinSystem(req.System), history)
 	b = append(b, ']')
 	if len(tools) > 0 {
 		b = append(append(append(llmwire.AppendKey(b, "tools"), '['), tools...), ']')
@@ -84,16 +56,8 @@ func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info
 	if failed != nil {
 		return nil, failed
 	}
-	if len(req.Stop) > 0 {
-		b = append(llmwire.AppendKey(b, "stop"), '[')
-		for i, s := range req.Stop {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = llmwire.AppendString(b, s)
-		}
-		b = append(b, ']')
-	}
+	asked, _ := stops(req, info)
+	b = llmwire.AppendTexts(b, "stop", asked)
 	switch {
 	case len(req.Schema) > 0:
 		b = append(llmwire.AppendKey(b, "response_format"), `{"type":"json_schema","json_schema":{"name":"answer","schema":`...)
@@ -108,6 +72,19 @@ func (p *Provider) appendSettings(b []byte, req *model.Request, info *model.Info
 		b = llmwire.AppendString(llmwire.AppendKey(b, "prompt_cache_retention"), p.retention)
 	}
 	return append(b, '}'), nil
+}
+
+// maxStops is how many stop texts Chat takes.
+const maxStops = 4
+
+// stops are the stop texts that Chat is asked for, and those that the reply is cut at here:
+// there may be too many for it, and OpenAI's models that reason take none.
+func stops(req *model.Request, info *model.Info) (asked, own []string) {
+	most := maxStops
+	if info.Reasoning {
+		most = 0
+	}
+	return llmwire.SplitStops(req.Stop, most)
 }
 
 // effortOf is the word for how hard to think, "" if the model decides.
@@ -130,51 +107,14 @@ func appendSampling(b []byte, req *model.Request, info *model.Info, effort strin
 	if info.NoSampling && effort != "none" {
 		return b, nil
 	}
-	for _, f := range []struct {
-		key   string
-		value *float64
-	}{{"temperature", req.Temperature}, {"top_p", req.TopP}} {
-		if f.value == nil {
-			continue
-		}
-		var ok bool
-		if b, ok = llmwire.AppendFloat(llmwire.AppendKey(b, f.key), *f.value); !ok {
-			return nil, &model.Error{Class: model.ClassInvalid, Message: f.key + " is not a number"}
-		}
-	}
-	return b, nil
-}
-
-func joinSystem(parts []model.SystemPart) string {
-	texts := make([]string, 0, len(parts))
-	for _, part := range parts {
-		if !llmwire.Blank(part.Text) {
-			texts = append(texts, part.Text)
-		}
-	}
-	return strings.Join(texts, "\n\n")
+	return llmwire.AppendSampling(b, req, "temperature", "top_p")
 }
 
 func appendTools(b []byte, specs []model.ToolSpec) []byte {
-	for i, t := range specs {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, `{"type":"function","function":{"name":`...)
-		b = llmwire.AppendString(b, t.Name)
-		if t.Description != "" {
-			b = llmwire.AppendString(llmwire.AppendKey(b, "description"), t.Description)
-		}
-		b = llmwire.AppendKey(b, "parameters")
-		if len(t.Schema) == 0 {
-			b = append(b, `{"type":"object","properties":{}}`...)
-		} else {
-			b = llmwire.AppendObject(b, t.Schema)
-		}
-		b = append(b, '}', '}')
-	}
-	return b
+	return llmwire.AppendFunctions(b, specs, appendSchema)
 }
+
+func appendSchema(b, schema []byte) []byte { return llmwire.AppendObject(b, schema) }
 
 func appendToolChoice(b []byte, c model.ToolChoice) []byte {
 	switch c {
@@ -192,15 +132,7 @@ type encoder struct{ provider, model string }
 
 // Unit keeps a run of tool results together: their images follow in one user
 // message after the last of them, because nothing may come between them.
-func (encoder) Unit(msgs []message.Message) int {
-	n := 1
-	if msgs[0].Role == message.RoleToolResult {
-		for n < len(msgs) && msgs[n].Role == message.RoleToolResult {
-			n++
-		}
-	}
-	return n
-}
+func (encoder) Unit(msgs []message.Message) int { return llmwire.Results(msgs) }
 
 func (e encoder) Append(b []byte, unit []message.Message) ([]byte, int) {
 	switch m := &unit[0]; m.Role {

@@ -175,3 +175,15 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 }
+
+// Models that reason take no stop texts: the reply is cut here.
+func TestStopsOfReasoning(t *testing.T) {
+	req := &model.Request{Model: "gpt-5", Messages: []message.Message{message.User("hi")}, Stop: []string{"END"}}
+	if got := body(t, Config{Protocol: Chat}, req); strings.Contains(got, "END") {
+		t.Error(got)
+	}
+	req.Model = "gpt-4.1"
+	if got := body(t, Config{Protocol: Chat}, req); !strings.Contains(got, `"stop":["END"]`) {
+		t.Error(got)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -116,19 +115,11 @@ func classify(e *model.Error, kind string) {
 	}
 }
 
-// notAStream is what comes of a 200 with a JSON document in place of a stream:
-// an error that some gateways put there, or a server that cannot stream.
-func notAStream(body []byte) *model.Error {
-	if json.Valid(body) && !llmwire.Null(llmwire.Get(body, "error")) {
-		e := &model.Error{}
-		var kind string
-		e.Message, e.Code, kind = describe(body)
-		classify(e, kind)
-		return e
-	}
-	return malformed("the server answered with a JSON document and not with a stream of events", body)
-}
-
-func malformed(what string, data []byte) *model.Error {
-	return &model.Error{Class: model.ClassMalformed, Message: fmt.Sprintf("%s: %.200q", what, data)}
+// readDocument is an error that stands in a stream or in place of one.
+func readDocument(text []byte) *model.Error {
+	e := &model.Error{}
+	var kind string
+	e.Message, e.Code, kind = describe(text)
+	classify(e, kind)
+	return e
 }

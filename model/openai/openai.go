@@ -3,17 +3,14 @@ package openai
 import (
 	"cmp"
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
-	"agentd/fault"
 	"agentd/internal/llmwire"
 	"agentd/message"
 	"agentd/model"
@@ -64,9 +61,7 @@ type Config struct {
 	Protocol Protocol
 	// Azure says that BaseURL is an Azure OpenAI resource. Nil: it is none.
 	Azure *Azure
-	// Credential gives the key of each request. Nil: none is sent. An error is one of
-	// class auth; a *fault.Error of kind unavailable is one of connection, which may go
-	// away.
+	// Credential gives the key of each request. Nil: none is sent.
 	Credential model.CredentialFunc
 	// Renew is asked when the server refuses a key (401) that Credential gave: the
 	// request is sent once more if the answer is another key. Nil: a refused key is an
@@ -195,12 +190,8 @@ func (p *Provider) String() string { return "openai adapter (" + p.name + ")" }
 
 // Generate implements model.Provider.
 func (p *Provider) Generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (*message.Message, error) {
-	m, err := p.generate(ctx, req, emit)
-	if err != nil {
-		err.Provider, err.Model = p.name, req.Model
-		return nil, err
-	}
-	return m, nil
+	m, failed := p.generate(ctx, req, emit)
+	return llmwire.Outcome(p.name, req.Model, m, failed)
 }
 
 func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (*message.Message, *model.Error) {
@@ -221,7 +212,7 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 		path = "deployments/" + url.PathEscape(p.deployed(req.Model)) + "/chat/completions"
 	}
 	res, key, failed := p.send(call, path, body)
-	if s := scratchOf(req); failed != nil && failed.Code == "invalid_encrypted_content" && !s.sealed {
+	if s := llmwire.ScratchOf[scratch](req); failed != nil && failed.Code == "invalid_encrypted_content" && !s.sealed {
 		// Another organisation's key, or resource, sealed it. The conversation goes on
 		// without it, and would not otherwise.
 		s.sealed = true
@@ -238,26 +229,23 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 		return nil, failed
 	}
 
-	var d decoding = newDecoder(emit)
+	_, own := stops(req, &info)
+	var d decoding = newDecoder(emit, own)
 	if p.api == APIResponses {
 		d = newResponses(emit, req.Stop)
 	}
 	m := d.partial()
 	m.API, m.Provider, m.Model = p.api, p.name, req.Model
-	failed = run(d, call, res, scratchOf(req))
+	failed = call.Decode(d, res, &llmwire.ScratchOf[scratch](req).Stream, false)
 	u := d.used()
-	if failed != nil && u == nil && (m.ResponseID != "" || len(m.Content) > 0) {
-		u = model.Estimate(req, m) // what came, and what it was asked with, is paid for all the same
+	if failed != nil {
+		u = llmwire.Estimated(u, req, m)
 	}
 	if u != nil {
 		u.Cost = model.Cost(&info, u)
 	}
 	if failed != nil {
-		failed.RequestID, failed.Usage = requestID(res.Header), u
-		if failed.Class != model.ClassCancelled && failed.RetryAfter == 0 {
-			failed.RetryAfter = llmwire.TextDelay(failed.Message)
-		}
-		return nil, redact(failed, key)
+		return nil, llmwire.Hide(llmwire.Spent(failed, requestID(res.Header), u), key)
 	}
 	return d.message(), nil
 }
@@ -265,19 +253,9 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 // send posts the body and returns the response, which is one of status 200, with the
 // key that it was asked with.
 func (p *Provider) send(call *llmwire.Call, path string, body []byte) (*http.Response, string, *model.Error) {
-	key := ""
-	refused := func(err error) *model.Error {
-		e := call.Fail(err)
-		if e.Class == model.ClassConnection && fault.KindOf(err) != fault.Unavailable {
-			e.Class = model.ClassAuth
-		}
-		return e
-	}
-	if p.credential != nil {
-		var err error
-		if key, err = p.credential(call.Context()); err != nil {
-			return nil, "", refused(err)
-		}
+	key, failed := call.Key(p.credential)
+	if failed != nil {
+		return nil, "", failed
 	}
 	for again := p.renew != nil && key != ""; ; again = false {
 		opts := p.headers
@@ -298,11 +276,11 @@ func (p *Provider) send(call *llmwire.Call, path string, body []byte) (*http.Res
 				key = other
 				continue
 			}
-			return nil, key, redact(p.refusal(res, err), key)
+			return nil, key, llmwire.Hide(p.refusal(res, err), key)
 		case res != nil && res.StatusCode != http.StatusOK:
-			return nil, key, redact(p.refusal(res, err), key)
+			return nil, key, llmwire.Hide(p.refusal(res, err), key)
 		case err != nil:
-			return nil, key, redact(call.Fail(err), key)
+			return nil, key, llmwire.Hide(call.Fail(err), key)
 		}
 		return res, key, nil
 	}
@@ -310,55 +288,12 @@ func (p *Provider) send(call *llmwire.Call, path string, body []byte) (*http.Res
 
 // decoding turns the events of a stream into a reply.
 type decoding interface {
-	// chunk reads the data of one event and reports whether it was the last.
-	chunk(data []byte) (done bool, failed *model.Error)
-	// complete reports whether the reply is whole, though reading on gave err.
-	complete(err error) bool
-	// end closes the reply of a complete stream, and says if it was no answer.
-	end() *model.Error
+	llmwire.Decoder
 	// partial is the reply so far, used what it cost as far as the provider said.
 	partial() *message.Message
 	used() *message.Usage
 	// message returns the finished reply.
 	message() *message.Message
-}
-
-// run reads the stream to its end.
-func run(d decoding, call *llmwire.Call, res *http.Response, s *scratch) *model.Error {
-	events := call.Events(res, s.stream)
-	defer func() { s.stream = llmwire.Kept(events) }()
-	if media := res.Header.Get("Content-Type"); strings.HasPrefix(media, "application/json") {
-		text, err := io.ReadAll(io.LimitReader(call, 64<<10))
-		if err != nil {
-			return call.Fail(err)
-		}
-		return notAStream(text)
-	}
-	for {
-		e, err := events.Next()
-		if err != nil {
-			if !d.complete(err) {
-				return call.Fail(err)
-			}
-			return d.end()
-		}
-		done, failed := d.chunk(e.Data)
-		if failed != nil {
-			return failed
-		}
-		if done {
-			if !d.complete(io.EOF) {
-				return call.Fail(io.EOF)
-			}
-			call.Finish()
-			return d.end()
-		}
-	}
-}
-
-func redact(e *model.Error, key string) *model.Error {
-	e.Message = llmwire.Clip(llmwire.Redact(e.Message, key))
-	return e
 }
 
 // requestID is what the provider calls the request. Azure's gateway has names of its

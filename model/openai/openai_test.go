@@ -93,6 +93,19 @@ func harness() modeltest.Harness {
 		},
 		Ignores: []string{"an error flag", "no cache mark"},
 		IDLimit: 40,
+		Stops: func(t testing.TB, body []byte) []string {
+			var r struct {
+				Stop []string
+			}
+			if err := json.Unmarshal(body, &r); err != nil {
+				t.Fatal(err)
+			}
+			return r.Stop
+		},
+		MaxStops: 4,
+		Tiers: &modeltest.Tiers{Usual: "default", Half: "flex", Served: func(fixture []byte, word string) []byte {
+			return bytes.ReplaceAll(fixture, []byte(`"object":"chat.completion.chunk"`), []byte(`"object":"chat.completion.chunk","service_tier":"`+word+`"`))
+		}},
 	}
 }
 

@@ -15,7 +15,7 @@ type responses struct {
 	reply *llmwire.Reply
 	usage *message.Usage
 	items []item
-	stops stops
+	stops llmwire.Stops
 
 	status  string // of the response, once it ended
 	reason  string // why it is incomplete
@@ -35,7 +35,7 @@ type item struct {
 }
 
 func newResponses(emit func(model.StreamEvent), stop []string) *responses {
-	return &responses{reply: llmwire.NewReply(emit), stops: newStops(stop)}
+	return &responses{reply: llmwire.NewReply(emit), stops: llmwire.NewStops(stop)}
 }
 
 // event are the members of an event that matter.
@@ -80,13 +80,13 @@ func readEvent(data []byte) event {
 	}
 }
 
-// chunk implements decoding.
-func (d *responses) chunk(data []byte) (done bool, failed *model.Error) {
+// Chunk implements llmwire.Decoder.
+func (d *responses) Chunk(data []byte) (done bool, failed *model.Error) {
 	if string(data) == "[DONE]" {
 		return true, nil // some gateways add it; it is not what ends a response
 	}
 	if !llmwire.Valid(data) {
-		return false, malformed("an event of the stream is not JSON", data)
+		return false, llmwire.Malformed("an event of the stream is not JSON", data)
 	}
 	switch e := readEvent(data); e.kind {
 	case "response.created", "response.in_progress", "response.queued":
@@ -174,7 +174,7 @@ func (d *responses) add(index int64, raw []byte) {
 // open begins the block of an item and reports whether it has one. What comes after a
 // stop text has none.
 func (d *responses) open(it *item, b message.Block) bool {
-	if it.block < 0 && !d.stops.hit {
+	if it.block < 0 && !d.stops.Hit() {
 		it.block = d.reply.Open(b)
 	}
 	return it.block >= 0
@@ -184,8 +184,8 @@ func (d *responses) say(it *item, raw []byte) {
 	if it.kind != "message" || len(raw) <= 2 || !llmwire.IsString(raw) || it.done {
 		return
 	}
-	if d.stops.texts != nil {
-		raw = llmwire.AppendString(nil, d.stops.next(llmwire.String(raw)))
+	if d.stops.Any() {
+		raw = llmwire.AppendString(nil, d.stops.Next(llmwire.String(raw)))
 		if len(raw) <= 2 {
 			return
 		}
@@ -270,7 +270,7 @@ func (d *responses) finish(it *item, raw []byte) {
 }
 
 func (d *responses) finishMessage(it *item, raw []byte) {
-	said := it.block >= 0 || d.stops.hit || d.stops.held != ""
+	said := it.block >= 0 || d.stops.Hit() || d.stops.Holds()
 	content := llmwire.Array(llmwire.Get(raw, "content"))
 	for {
 		part, ok := content.Element()
@@ -288,7 +288,7 @@ func (d *responses) finishMessage(it *item, raw []byte) {
 			}
 		}
 	}
-	if rest := d.stops.rest(); rest != "" {
+	if rest := d.stops.Rest(); rest != "" {
 		d.text(it, llmwire.AppendString(nil, rest))
 	}
 }
@@ -299,6 +299,7 @@ func (d *responses) terminal(status string, raw []byte) {
 	d.status = status
 	if u := llmwire.Get(raw, "usage"); !llmwire.Null(u) {
 		d.count(u)
+		d.usage.Tier = model.TierOf(llmwire.String(llmwire.Get(raw, "service_tier")))
 	}
 	d.reason = llmwire.String(llmwire.Get(llmwire.Get(raw, "incomplete_details"), "reason"))
 	if status == "failed" {
@@ -376,14 +377,17 @@ func (d *responses) count(raw []byte) {
 	d.usage = u
 }
 
-// complete implements decoding: nothing but its own event ends a response.
-func (d *responses) complete(error) bool { return d.status != "" }
+// Complete implements llmwire.Decoder: nothing but its own event ends a response.
+func (d *responses) Complete(error) bool { return d.status != "" }
 
 func (d *responses) partial() *message.Message { return &d.reply.Message }
 func (d *responses) used() *message.Usage      { return d.usage }
 
-// end implements decoding.
-func (d *responses) end() *model.Error {
+// Document implements llmwire.Decoder.
+func (d *responses) Document(text []byte) *model.Error { return llmwire.NotAStream(text, readDocument) }
+
+// End implements llmwire.Decoder.
+func (d *responses) End() *model.Error {
 	d.flush()
 	d.reply.CloseAll()
 	calls := 0
@@ -416,7 +420,7 @@ func (d *responses) end() *model.Error {
 
 // flush gives out what was held back of a message that was never done.
 func (d *responses) flush() {
-	rest := d.stops.rest()
+	rest := d.stops.Rest()
 	if rest == "" {
 		return
 	}
@@ -436,7 +440,7 @@ func (d *responses) message() *message.Message {
 		m.Usage = &message.Usage{}
 	}
 	switch {
-	case d.stops.hit:
+	case d.stops.Hit():
 		m.StopReason = message.StopEnd
 	case d.status == "incomplete":
 		m.StopReason = message.StopLength

@@ -23,40 +23,26 @@ func (p *Provider) deployed(id string) string {
 // encodeResponses writes the body of a request to the Responses API. Nothing is kept
 // at the provider (store is false): reasoning comes encrypted and goes back as it came.
 func (p *Provider) encodeResponses(req *model.Request, info *model.Info) ([]byte, *model.Error) {
-	s := scratchOf(req)
+	s := llmwire.ScratchOf[scratch](req)
 	key := p.name + "\x00" + req.Model + "\x00" + APIResponses
 	if s.sealed {
 		key += "\x00sealed"
 	}
-	history, _ := s.history.Encode(key, req.Messages, itemEncoder{provider: p.name, model: req.Model, sealed: s.sealed})
-	if len(history) == 0 {
-		return nil, &model.Error{Class: model.ClassInvalid, Message: "there is no message to send"}
+	history, _, failed := s.Conversation(req, key, itemEncoder{provider: p.name, model: req.Model, sealed: s.sealed})
+	if failed != nil {
+		return nil, failed
 	}
-	var tools []byte
-	if len(req.Tools) > 0 {
-		tools = s.itemTools.Encode(req.Tools, appendItemTools)
-	}
+	tools := s.items.Encode(req.Tools, appendItemTools)
 
-	size := 1024 + len(history) + len(tools) + len(req.Schema)
-	for _, part := range req.System {
-		size += len(part.Text) + len(part.Text)/8
-	}
-	b := make([]byte, 0, size)
-	b = append(b, '{')
+	b := llmwire.NewBody(req, history, tools)
 	b = llmwire.AppendString(llmwire.AppendKey(b, "model"), p.deployed(req.Model))
 	b = append(llmwire.AppendKey(b, "input"), '[')
-	if system := joinSystem(req.System); system != "" {
-		// In the input and not in `instructions`: JSON mode wants the word in the input.
-		role := "system"
-		if info.Reasoning {
-			role = "developer"
-		}
-		b = append(append(append(b, `{"role":"`...), role...), `","content":`...)
-		b = append(llmwire.AppendString(b, system), '}')
-		b = append(b, history...)
-	} else {
-		b = append(b, history[1:]...) // without its comma
+	// In the input and not in `instructions`: JSON mode wants the word in the input.
+	role := "system"
+	if info.Reasoning {
+		role = "developer"
 	}
+	b = llmwire.AppendSystemFirst(b, role, llmwire.JoinSystem(req.System), history)
 	b = append(b, ']')
 	if len(tools) > 0 {
 		b = append(append(append(llmwire.AppendKey(b, "tools"), '['), tools...), ']')
@@ -139,12 +125,7 @@ func appendItemTools(b []byte, specs []model.ToolSpec) []byte {
 		if t.Description != "" {
 			b = llmwire.AppendString(llmwire.AppendKey(b, "description"), t.Description)
 		}
-		b = llmwire.AppendKey(b, "parameters")
-		if len(t.Schema) == 0 {
-			b = append(b, `{"type":"object","properties":{}}`...)
-		} else {
-			b = llmwire.AppendObject(b, t.Schema)
-		}
+		b = llmwire.AppendParameters(llmwire.AppendKey(b, "parameters"), t.Schema, appendSchema)
 		b = append(b, `,"strict":false}`...)
 	}
 	return b
