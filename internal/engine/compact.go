@@ -40,6 +40,22 @@ type Compaction struct {
 	// Summary is how many tokens a summary may have; 0 means 16000, and never more
 	// than an eighth of the window.
 	Summary int
+	// Requests is how many a summary is made in at most; 0 means 8.
+	Requests int
+	// RetryAfter is for how many steps a compaction ahead of a call that failed is not
+	// tried again, unless the conversation grows by half of Reserve; 0 means 10.
+	RetryAfter int
+}
+
+// requests and retryAfter are the settings, or their defaults.
+func (c *Compaction) requests() int   { return or(c.Requests, 8) }
+func (c *Compaction) retryAfter() int { return or(c.RetryAfter, 10) }
+
+func or(n, other int) int {
+	if n > 0 {
+		return n
+	}
+	return other
 }
 
 // CompactRequest asks for a compaction. Instructions are added to what the model is
@@ -98,6 +114,7 @@ type compaction struct {
 	retry   run.Retry
 	seen    *RunID // for who observes model calls, or nil
 	note    string // added to what the model is told
+	told    bool   // that one failed was told before
 
 	made   compactionMade
 	budget compactionBudget
@@ -143,12 +160,6 @@ func (s *sizes) files() int { return s.summary * 3 / 2 }
 
 func (d *driver) sizes() sizes {
 	c, m := &d.agent.Compaction, d.model()
-	or := func(n, other int) int {
-		if n > 0 {
-			return n
-		}
-		return other
-	}
 	s := sizes{window: m.Window, reserve: or(c.Reserve, 16_384), keep: or(c.Keep, 20_000), summary: or(c.Summary, 16_000)}
 	if s.window > 0 {
 		s.reserve = min(s.reserve, s.window/4)
@@ -194,10 +205,13 @@ func (d *driver) full() run.Input {
 	if d.size(&s); s.now <= s.window-s.reserve {
 		return nil
 	}
+	if d.state.HeldBack(s.now) {
+		return nil
+	}
 	if cut := d.findCut(&s, run.CompactThreshold); !cut.Any() {
 		return nil
 	}
-	return run.Full{At: d.at(), Tokens: s.now, Window: s.window}
+	return run.Full{At: d.at(), Tokens: s.now, Window: s.window, Grow: s.reserve / 2}
 }
 
 // carriedPart is which part of the window the context may have that is carried over.
@@ -292,6 +306,7 @@ func (d *driver) compaction(eff run.Compact, msgs []message.Message, cut session
 	if d.spec.Compact != nil {
 		c.request = *d.spec.Compact
 	}
+	c.told = d.state.CompactWait != nil && d.state.CompactWait.Told
 	c.budget = compactionBudget{c: c}
 	return c
 }
@@ -317,7 +332,11 @@ func (c *compaction) begin(s sizes, b *batch) {
 			switch {
 			case errors.Is(err, errHandedOver):
 				c.made.settles = c.budget.pending
-				a.leave("model", func(tx *store.Tx) { c.made.charge(d, tx, d.e.now()) })
+				var spent run.Input
+				if u := c.made.usage(); u != nil {
+					spent = run.Spent{At: d.at(), Usage: u}
+				}
+				a.leave("model", spent, func(tx *store.Tx) { c.made.charge(d, tx, d.e.now()) })
 			default:
 				a.end(in)
 			}
@@ -434,6 +453,20 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	}
 	c.made = &session.Made{Compaction: made.body, At: now, Reply: last.entry, ReplyRun: last.run}
 	d.measured, d.scratches, d.tooLarge = measured{}, nil, ""
+}
+
+// usage is the sum of what was used; nil if nothing was.
+func (m *compactionMade) usage() (sum *message.Usage) {
+	for _, u := range m.usages {
+		if u.usage == nil {
+			continue
+		}
+		if sum == nil {
+			sum = &message.Usage{}
+		}
+		sum.Add(u.usage)
+	}
+	return sum
 }
 
 // chargeCompaction notes what the compaction used, whatever came of it.

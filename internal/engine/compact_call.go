@@ -32,6 +32,10 @@ func (c *compaction) run(ctx context.Context, s *sizes) (run.Input, error) {
 		case ctx.Err() != nil:
 			return c.end(run.Compacted{Error: "it was told to stop"}), nil
 		case err != nil && c.eff.Reason != run.CompactOverflow:
+			if c.eff.Reason == run.CompactThreshold && !c.told {
+				c.d.e.log.Warn("a conversation that is nearly as large as its model's context window could not be compacted; it is tried again when it has grown",
+					"run", c.d.ref.ID, "session", c.d.row.SessionID, "error", err)
+			}
 			return c.end(run.Compacted{Error: err.Error()}), nil
 		case err != nil:
 			// The run can not go on without; excerpts are better than its end.
@@ -57,15 +61,7 @@ func (c *compaction) run(ctx context.Context, s *sizes) (run.Input, error) {
 // end completes the input with what was used.
 func (c *compaction) end(in run.Compacted) run.Input {
 	in.At = c.d.at()
-	for _, u := range c.made.usages {
-		if u.usage == nil {
-			continue
-		}
-		if in.Usage == nil {
-			in.Usage = &message.Usage{}
-		}
-		in.Usage.Add(u.usage)
-	}
+	in.Usage = c.made.usage()
 	c.made.body.Usage = in.Usage
 	c.made.settles = c.budget.pending
 	return compacted{in, &c.made}
