@@ -42,7 +42,7 @@ func TestACompactionThatFailsIsNotTriedInEveryStep(t *testing.T) {
 		h.agents["test"].Compaction.Reserve = 2000
 		id := ""
 		for range 5 {
-			id = h.says(id, strings.Repeat("word ", 930)).SessionID
+			id = h.says(id, strings.Repeat("word ", 870)).SessionID
 		}
 		if len(w.summaries) > 0 {
 			t.Fatal("it is compacted too early")
@@ -57,9 +57,9 @@ func TestACompactionThatFailsIsNotTriedInEveryStep(t *testing.T) {
 		if r = h.wait(r); r.Status != "completed" || w.refused > 0 {
 			t.Fatalf("%+v, %d refused", r, w.refused)
 		}
-		// In one of the first steps, ten later, and ten later again.
-		if len(w.summaries) != 3 {
-			t.Errorf("restarts %v: %d summaries were asked for in %d steps", restarts, len(w.summaries), steps)
+		// Without a wait there would be one in nearly every step.
+		if n := len(w.summaries); n < 2 || n > 3 {
+			t.Errorf("restarts %v: %d summaries were asked for in %d steps", restarts, n, steps)
 		}
 		told := 0
 		for _, ev := range h.events(r) {
@@ -70,13 +70,13 @@ func TestACompactionThatFailsIsNotTriedInEveryStep(t *testing.T) {
 		if told != 1 {
 			t.Errorf("restarts %v: it is told %d times", restarts, told)
 		}
-		// The next run tries it once more.
+		// An overflow is not held back.
 		w.answer = nil
-		h.says(id, strings.Repeat("word ", 900))
-		if len(w.summaries) != 4 {
-			t.Errorf("restarts %v: %d summaries", restarts, len(w.summaries))
+		for len(h.compactions(id)) == 0 {
+			if r := h.says(id, strings.Repeat("word ", 300)); r.Status != "completed" {
+				t.Fatalf("%+v", r)
+			}
 		}
-		h.says(id, strings.Repeat("word ", 900))
 		if made := h.compactions(id); w.refused != 1 || len(made) != 1 || made[0].Reason != "overflow" {
 			t.Errorf("restarts %v: %d refused, %+v", restarts, w.refused, made)
 		}
