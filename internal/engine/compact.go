@@ -115,6 +115,7 @@ type compaction struct {
 	seen    *RunID // for who observes model calls, or nil
 	note    string // added to what the model is told
 	told    bool   // that one failed was told before
+	front   int    // how many tokens may stand ahead of what stays; 0: nobody knows
 
 	made   compactionMade
 	budget compactionBudget
@@ -175,6 +176,9 @@ func (d *driver) size(s *sizes) {
 	msgs := d.conv.messages
 	system, _ := d.system()
 	s.fixed = int(model.PromptTokens(&model.Request{System: system, Tools: prompt.Tools(d.tools.set.Specs()), Messages: d.agent.Examples}))
+	if s.fixed > s.window/2 && s.window > 0 {
+		s.summary = max(min(s.summary, (s.window-s.fixed)/8), 256)
+	}
 	for i := len(msgs) - 1; i >= 0; i-- {
 		m := &msgs[i]
 		if d.conv.origins[i].kept {
@@ -245,7 +249,7 @@ func (d *driver) findCut(s *sizes, reason string) session.Cut {
 		keep = min(keep, session.MessageTokens(d.conv.messages)/4)
 	}
 	if window > 0 && (reason == run.CompactOverflow || s.now > window) {
-		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.beside(), window/4)-d.carried(window/carriedPart), window/16, 1)
+		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.beside(), window/4)-d.carried(window/carriedPart), min(window/16, (window-s.fixed)/3), 1)
 		keep = min(keep, room)
 	}
 	from := 0
@@ -292,6 +296,10 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 	}
 	if d.conv.made != nil {
 		c.earlier = d.conv.made.Compaction
+	}
+	if window := d.windowFor(&s, eff.Reason); overflow || window > 0 && s.now > window {
+		left := window - s.fixed
+		c.front = max(left-min(s.reserve, window/4)-session.MessageTokens(c.cut.Stays(c.msgs[c.cut.To:])), left/4, 1)
 	}
 	c.describe(&s)
 	c.begin(s, b)
@@ -388,11 +396,14 @@ func (c *compaction) describe(s *sizes) {
 		}
 	}
 	c.made.before = len(body.Shortened)
-	if c.cut.Short > 0 {
-		for i := c.cut.To; i < len(c.msgs); i++ {
-			if m := session.Shorten(c.msgs[i], c.cut.Short); d.conv.origins[i].entry != "" && !sameContent(&m, &c.msgs[i]) {
-				body.Shortened = append(body.Shortened, session.Shortened{Entry: d.conv.origins[i].entry, Bytes: c.cut.Short})
-			}
+	for i, s := range c.cut.Changes(c.msgs[c.cut.To:]) {
+		i += c.cut.To
+		if s == nil || d.conv.origins[i].entry == "" {
+			continue
+		}
+		if m := s.Apply(c.msgs[i]); !sameContent(&m, &c.msgs[i]) {
+			s.Entry = d.conv.origins[i].entry
+			body.Shortened = append(body.Shortened, *s)
 		}
 	}
 	c.made.count = event.Compaction{Summarised: c.cut.To - c.cut.From, Kept: len(c.msgs) - c.cut.To, Shortened: len(body.Shortened) - c.made.before}
@@ -441,7 +452,7 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	for i := made.to; i < len(c.messages); i++ {
 		m := c.messages[i]
 		if k := slices.IndexFunc(short, func(s session.Shortened) bool { return s.Entry == c.origins[i].entry }); k >= 0 {
-			m = session.Shorten(m, short[k].Bytes)
+			m = short[k].Apply(m)
 		}
 		o := c.origins[i]
 		o.kept = true
