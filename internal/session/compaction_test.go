@@ -90,6 +90,20 @@ func conversationOf(r *rand.Rand, turns int) (msgs []message.Message) {
 				msgs = append(msgs, message.ToolResult(fmt.Sprint("c", i, j, k), "read", false, message.Text(text(400))))
 			}
 		}
+		if r.IntN(5) == 0 { // very many small results, or images alone
+			m, n := message.Message{Role: message.RoleAssistant}, 1+r.IntN(60)
+			for k := range n {
+				m.Content = append(m.Content, message.Call(fmt.Sprint("s", i, k), "list", json.RawMessage(`{}`)))
+			}
+			msgs = append(msgs, m)
+			for k := range n {
+				block := message.Text(text(40))
+				if n < 8 {
+					block = message.Image("AAAA", "image/png")
+				}
+				msgs = append(msgs, message.ToolResult(fmt.Sprint("s", i, k), "list", false, block))
+			}
+		}
 		if i < turns-1 || r.IntN(2) == 0 {
 			msgs = append(msgs, message.Message{Role: message.RoleAssistant, Content: []message.Block{message.Text(text(200))}})
 		}

@@ -184,8 +184,12 @@ func shortest(msgs []message.Message, room int) int {
 		}
 	}
 	// Which lines of a middle stay is dear to find out, so it is looked for last.
-	for low > leastShort && MessageTokens((&Cut{Short: low}).Stays(msgs)) > room {
-		low = max(min(low*19/20, low-linesNote), leastShort)
+	for low > leastShort {
+		over := MessageTokens((&Cut{Short: low}).Stays(msgs)) - room
+		if over <= 0 {
+			break
+		}
+		low = max(low-max(low/10, linesNote, over*4/len(msgs)), leastShort)
 	}
 	return low
 }

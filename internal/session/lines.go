@@ -81,9 +81,12 @@ func notable(s string, bytes int) string {
 }
 
 // pieces divides a text into lines, long ones into sentences, and long sentences where
-// there is a space. An escaped end of a line, as JSON has it, is one as well.
+// there is a space. Where there are no ends of lines, escaped ones are, as JSON has them.
 func pieces(s string) (out []string) {
-	for line := range strings.SplitSeq(strings.ReplaceAll(s, `\n`, "\n"), "\n") {
+	if !strings.Contains(s, "\n") {
+		s = strings.ReplaceAll(s, `\n`, "\n")
+	}
+	for line := range strings.SplitSeq(s, "\n") {
 		for len(line) > piece {
 			cut := strings.LastIndexAny(line[:piece], ".;!?")
 			for cut > 0 && cut+1 < len(line) && line[cut+1] != ' ' { // "a.go" ends no sentence
@@ -133,7 +136,9 @@ func rankOf(line string) int {
 // isPath is whether a word looks like the path of a file: names with slashes between
 // them, or a name with an ending.
 func isPath(word string) bool {
-	word, _, _ = strings.Cut(word, ":") // with the number of a line
+	if i := strings.IndexByte(word, ':'); i > 1 { // the number of a line, and not a drive
+		word = word[:i]
+	}
 	if len(word) < 3 || len(word) > 200 {
 		return false
 	}
@@ -141,7 +146,7 @@ func isPath(word string) bool {
 		return strings.ContainsFunc(word, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' })
 	}
 	i := strings.LastIndexByte(word, '.')
-	if i < 1 || len(word)-i-1 < 1 || len(word)-i-1 > 5 {
+	if i < 1 || len(word)-i-1 < 1 || len(word)-i-1 > 5 || len(word) < 4 { // "e.g" is none
 		return false
 	}
 	return !strings.ContainsFunc(word[i+1:], func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }) &&
