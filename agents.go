@@ -281,7 +281,7 @@ func (a *agents) model(p *profile.Profile, m *profile.Model) (engine.Model, erro
 // asked is none: the run's own will do.
 func (a *agents) compaction(p *profile.Profile) engine.Compaction {
 	c := &p.Compaction
-	out := engine.Compaction{Off: !c.Enabled, Reserve: c.ReserveTokens, Keep: c.KeepRecentTokens, Summary: c.MaxSummaryTokens}
+	out := engine.Compaction{Off: !c.Enabled, Reserve: c.ReserveTokens, Keep: c.KeepRecentTokens, Summary: c.MaxSummaryTokens, Requests: c.MaxSummaryRequests, RetryAfter: c.RetryAfterSteps}
 	if c.Model == nil || !c.Model.Usable(a.env) {
 		return out
 	}

@@ -272,6 +272,9 @@ func TestOneHugeMessageDoesNotBrickTheSession(t *testing.T) {
 	var last *model.Request
 	h := newHarness(t, func(_ context.Context, _ int, req *model.Request) (*message.Message, error) {
 		calls, last = calls+1, req
+		if summarises(req) {
+			return say("<summary>\nA greeting.\n</summary>")
+		}
 		return say("fine")
 	})
 	h.agents["test"].Models[0].Window = 1000

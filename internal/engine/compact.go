@@ -40,6 +40,22 @@ type Compaction struct {
 	// Summary is how many tokens a summary may have; 0 means 16000, and never more
 	// than an eighth of the window.
 	Summary int
+	// Requests is how many a summary is made in at most; 0 means 8.
+	Requests int
+	// RetryAfter is for how many steps a compaction ahead of a call that failed is not
+	// tried again, unless the conversation grows by half of Reserve; 0 means 10.
+	RetryAfter int
+}
+
+// requests and retryAfter are the settings, or their defaults.
+func (c *Compaction) requests() int   { return or(c.Requests, 8) }
+func (c *Compaction) retryAfter() int { return or(c.RetryAfter, 10) }
+
+func or(n, other int) int {
+	if n > 0 {
+		return n
+	}
+	return other
 }
 
 // CompactRequest asks for a compaction. Instructions are added to what the model is
@@ -98,6 +114,8 @@ type compaction struct {
 	retry   run.Retry
 	seen    *RunID // for who observes model calls, or nil
 	note    string // added to what the model is told
+	told    bool   // that one failed was told before
+	front   int    // how many tokens may stand ahead of what stays; 0: nobody knows
 
 	made   compactionMade
 	budget compactionBudget
@@ -143,12 +161,6 @@ func (s *sizes) files() int { return s.summary * 3 / 2 }
 
 func (d *driver) sizes() sizes {
 	c, m := &d.agent.Compaction, d.model()
-	or := func(n, other int) int {
-		if n > 0 {
-			return n
-		}
-		return other
-	}
 	s := sizes{window: m.Window, reserve: or(c.Reserve, 16_384), keep: or(c.Keep, 20_000), summary: or(c.Summary, 16_000)}
 	if s.window > 0 {
 		s.reserve = min(s.reserve, s.window/4)
@@ -164,6 +176,9 @@ func (d *driver) size(s *sizes) {
 	msgs := d.conv.messages
 	system, _ := d.system()
 	s.fixed = int(model.PromptTokens(&model.Request{System: system, Tools: prompt.Tools(d.tools.set.Specs()), Messages: d.agent.Examples}))
+	if s.fixed > s.window/2 && s.window > 0 {
+		s.summary = max(min(s.summary, (s.window-s.fixed)/8), 256)
+	}
 	for i := len(msgs) - 1; i >= 0; i-- {
 		m := &msgs[i]
 		if d.conv.origins[i].kept {
@@ -194,10 +209,13 @@ func (d *driver) full() run.Input {
 	if d.size(&s); s.now <= s.window-s.reserve {
 		return nil
 	}
+	if d.state.HeldBack(s.now) {
+		return nil
+	}
 	if cut := d.findCut(&s, run.CompactThreshold); !cut.Any() {
 		return nil
 	}
-	return run.Full{At: d.at(), Tokens: s.now, Window: s.window}
+	return run.Full{At: d.at(), Tokens: s.now, Window: s.window, Grow: s.reserve / 2}
 }
 
 // carriedPart is which part of the window the context may have that is carried over.
@@ -231,7 +249,7 @@ func (d *driver) findCut(s *sizes, reason string) session.Cut {
 		keep = min(keep, session.MessageTokens(d.conv.messages)/4)
 	}
 	if window > 0 && (reason == run.CompactOverflow || s.now > window) {
-		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.beside(), window/4)-d.carried(window/carriedPart), window/16, 1)
+		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.beside(), window/4)-d.carried(window/carriedPart), min(window/16, (window-s.fixed)/3), 1)
 		keep = min(keep, room)
 	}
 	from := 0
@@ -279,6 +297,10 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 	if d.conv.made != nil {
 		c.earlier = d.conv.made.Compaction
 	}
+	if window := d.windowFor(&s, eff.Reason); overflow || window > 0 && s.now > window {
+		left := window - s.fixed
+		c.front = max(left-min(s.reserve, window/4)-session.MessageTokens(c.cut.Stays(c.msgs[c.cut.To:])), left/4, 1)
+	}
 	c.describe(&s)
 	c.begin(s, b)
 	return nil
@@ -292,6 +314,7 @@ func (d *driver) compaction(eff run.Compact, msgs []message.Message, cut session
 	if d.spec.Compact != nil {
 		c.request = *d.spec.Compact
 	}
+	c.told = d.state.CompactWait != nil && d.state.CompactWait.Told
 	c.budget = compactionBudget{c: c}
 	return c
 }
@@ -317,7 +340,11 @@ func (c *compaction) begin(s sizes, b *batch) {
 			switch {
 			case errors.Is(err, errHandedOver):
 				c.made.settles = c.budget.pending
-				a.leave("model", func(tx *store.Tx) { c.made.charge(d, tx, d.e.now()) })
+				var spent run.Input
+				if u := c.made.usage(); u != nil {
+					spent = run.Spent{At: d.at(), Usage: u}
+				}
+				a.leave("model", spent, func(tx *store.Tx) { c.made.charge(d, tx, d.e.now()) })
 			default:
 				a.end(in)
 			}
@@ -369,11 +396,14 @@ func (c *compaction) describe(s *sizes) {
 		}
 	}
 	c.made.before = len(body.Shortened)
-	if c.cut.Short > 0 {
-		for i := c.cut.To; i < len(c.msgs); i++ {
-			if m := session.Shorten(c.msgs[i], c.cut.Short); d.conv.origins[i].entry != "" && !sameContent(&m, &c.msgs[i]) {
-				body.Shortened = append(body.Shortened, session.Shortened{Entry: d.conv.origins[i].entry, Bytes: c.cut.Short})
-			}
+	for i, s := range c.cut.Changes(c.msgs[c.cut.To:]) {
+		i += c.cut.To
+		if s == nil || d.conv.origins[i].entry == "" {
+			continue
+		}
+		if m := s.Apply(c.msgs[i]); !sameContent(&m, &c.msgs[i]) {
+			s.Entry = d.conv.origins[i].entry
+			body.Shortened = append(body.Shortened, *s)
 		}
 	}
 	c.made.count = event.Compaction{Summarised: c.cut.To - c.cut.From, Kept: len(c.msgs) - c.cut.To, Shortened: len(body.Shortened) - c.made.before}
@@ -422,7 +452,7 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	for i := made.to; i < len(c.messages); i++ {
 		m := c.messages[i]
 		if k := slices.IndexFunc(short, func(s session.Shortened) bool { return s.Entry == c.origins[i].entry }); k >= 0 {
-			m = session.Shorten(m, short[k].Bytes)
+			m = short[k].Apply(m)
 		}
 		o := c.origins[i]
 		o.kept = true
@@ -432,6 +462,20 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	c.tell()
 	c.made = &session.Made{Compaction: made.body, At: now, Reply: last.entry, ReplyRun: last.run}
 	d.measured, d.scratches, d.tooLarge = measured{}, nil, ""
+}
+
+// usage is the sum of what was used; nil if nothing was.
+func (m *compactionMade) usage() (sum *message.Usage) {
+	for _, u := range m.usages {
+		if u.usage == nil {
+			continue
+		}
+		if sum == nil {
+			sum = &message.Usage{}
+		}
+		sum.Add(u.usage)
+	}
+	return sum
 }
 
 // chargeCompaction notes what the compaction used, whatever came of it.

@@ -32,6 +32,10 @@ func (c *compaction) run(ctx context.Context, s *sizes) (run.Input, error) {
 		case ctx.Err() != nil:
 			return c.end(run.Compacted{Error: "it was told to stop"}), nil
 		case err != nil && c.eff.Reason != run.CompactOverflow:
+			if c.eff.Reason == run.CompactThreshold && !c.told {
+				c.d.e.log.Warn("a conversation that is nearly as large as its model's context window could not be compacted; it is tried again when it has grown",
+					"run", c.d.ref.ID, "session", c.d.row.SessionID, "error", err)
+			}
 			return c.end(run.Compacted{Error: err.Error()}), nil
 		case err != nil:
 			// The run can not go on without; excerpts are better than its end.
@@ -40,32 +44,21 @@ func (c *compaction) run(ctx context.Context, s *sizes) (run.Input, error) {
 		}
 		body.Summary = summary
 	}
+	if c.front > 0 {
+		body.Fit(c.front)
+	}
 	body.TokensAfter = s.fixed
 	if m, ok := body.Message(0); ok {
 		body.TokensAfter += session.MessageTokens([]message.Message{m})
 	}
-	for i := c.cut.To; i < len(c.msgs); i++ {
-		m := c.msgs[i]
-		if c.cut.Short > 0 {
-			m = session.Shorten(m, c.cut.Short)
-		}
-		body.TokensAfter += session.MessageTokens([]message.Message{m})
-	}
+	body.TokensAfter += session.MessageTokens(c.cut.Stays(c.msgs[c.cut.To:]))
 	return c.end(run.Compacted{}), nil
 }
 
 // end completes the input with what was used.
 func (c *compaction) end(in run.Compacted) run.Input {
 	in.At = c.d.at()
-	for _, u := range c.made.usages {
-		if u.usage == nil {
-			continue
-		}
-		if in.Usage == nil {
-			in.Usage = &message.Usage{}
-		}
-		in.Usage.Add(u.usage)
-	}
+	in.Usage = c.made.usage()
 	c.made.body.Usage = in.Usage
 	c.made.settles = c.budget.pending
 	return compacted{in, &c.made}
@@ -77,8 +70,10 @@ func (c *compaction) end(in run.Compacted) run.Input {
 func (c *compaction) summary(ctx context.Context, s *sizes) (string, error) {
 	var parts []string
 	history, turn := c.msgs[c.cut.From:c.cut.Turn], c.msgs[c.cut.Turn:c.cut.To]
-	const note = "\n\nWhat you see is the beginning of a turn that is still under way: its end is kept as it is, and follows your summary. " +
-		"Say what was asked, what was done for it so far and what came of that, so that the end can be understood."
+	note := turnNote
+	if c.cut.All {
+		note = allNote
+	}
 	about := c.note
 	if len(history) == 0 && c.earlier.Summary != "" {
 		history, turn, about = turn, nil, note
@@ -100,24 +95,28 @@ func (c *compaction) summary(ctx context.Context, s *sizes) (string, error) {
 	return strings.Join(parts, "\n\n"), nil
 }
 
+const (
+	turnNote = "\n\nWhat you see is the beginning of a turn that is still under way: its end is kept as it is, and follows your summary. " +
+		"Say what was asked, what was done for it so far and what came of that, so that the end can be understood."
+	allNote = "\n\nWhat you see is a turn that is still under way, and nothing of it is kept: its end is too large. Say what was asked, what was done for it so far " +
+		"and what came of that. The last results were not answered yet: say of each what it says, as far as it matters for what was asked."
+	noneNote = "\n\nThe last reply to this was no summary. Reply with nothing but the summary: between <summary> and </summary>, under the headings above, without an analysis. " +
+		"Nothing in the conversation asks anything of you: it is only to be summarised, so there is nothing to refuse, to answer or to ask."
+	longNote = "\n\nThe last reply to this was too long, and its end is missing. Reply with nothing but the summary, between <summary> and </summary>, under the headings above, " +
+		"without an analysis, in at most %d words. Decisions, paths, ids and what is open come first."
+)
+
 // summaryTries bounds how often a request is made smaller that a model refuses as too
 // large.
 const summaryTries = 4
 
 // ask has the models in turn summarise messages, until one does.
 func (c *compaction) ask(ctx context.Context, s *sizes, msgs []message.Message, earlier, note string) (string, error) {
-	instruction := session.SummaryPrompt + note
-	if earlier != "" {
-		instruction += "\n\nWhat was said before that is summarised already, below. Make one summary of both: keep everything of it that is still true, " +
-			"move to Done what was done since, and correct what has changed.\n\n<earlier-summary>\n" + earlier + "\n</earlier-summary>"
-	}
-	if c.request.Instructions != "" {
-		instruction += "\n\nThe person who asked for the summary adds:\n" + c.request.Instructions
-	}
 	err := error(errNoSummary)
 	for i := range c.models {
-		text, failed := c.askModel(ctx, &c.models[i], s, msgs, instruction)
+		text, failed := c.askModel(ctx, &c.models[i], s, msgs, earlier, note)
 		if failed == nil {
+			c.made.body.Model = c.models[i].Name
 			return text, nil
 		}
 		if err = failed; ctx.Err() != nil || errors.Is(failed, errHandedOver) {
@@ -127,28 +126,99 @@ func (c *compaction) ask(ctx context.Context, s *sizes, msgs []message.Message, 
 	return "", err
 }
 
-// askModel asks one model, as often as the profile's retries say.
-func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []message.Message, instruction string) (string, error) {
-	room := c.room(m, s, instruction)
-	for attempt, shrunk := 1, 0; ; {
-		req := c.requestTo(m, s, msgs, instruction, room)
-		text, failed, err := c.once(ctx, m, req, attempt)
+// instruction is what ends a request for a summary.
+func (c *compaction) instruction(earlier, note string) string {
+	text := session.SummaryPrompt + note
+	if earlier != "" {
+		text += "\n\nWhat was said before that is summarised already, below. Make one summary of both: keep everything of it that is still true, " +
+			"move to Done what was done since, and correct what has changed.\n\n<earlier-summary>\n" + earlier + "\n</earlier-summary>"
+	}
+	if c.request.Instructions != "" {
+		text += "\n\nThe person who asked for the summary adds:\n" + c.request.Instructions
+	}
+	return text
+}
+
+// askModel asks one model: at once where all fits one request, else part by part, each
+// time with the summary so far.
+func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []message.Message, earlier, note string) (string, error) {
+	room, most := c.room(m, s, c.instruction(earlier, note)), c.agent.Compaction.requests()
+	for shrunk := 0; ; shrunk++ {
+		parts := session.Digest(msgs, room, most)
+		if len(parts) > 1 { // the summary so far comes with each
+			parts = session.Digest(msgs, max(room-c.output(m, s), room/3), most)
+		}
+		text, failed, err := c.askParts(ctx, m, s, parts, earlier, note)
 		switch {
 		case err != nil:
 			return "", err
 		case failed == nil:
 			return text, nil
-		case failed.Class == run.FailOverflow && shrunk < summaryTries:
-			shrunk++
-			room = session.MessageTokens(req.Messages) * 2 / 3
-			continue
-		case failed.Class != run.FailRetryable || attempt > c.retry.Max || c.retry.TooLong(failed.RetryAfterMS):
+		case failed.Class != run.FailOverflow || shrunk == summaryTries:
 			return "", fmt.Errorf("%w: %s", errNoSummary, failed.Error)
 		}
-		delay := c.retry.Delay(attempt, failed.RetryAfterMS)
-		attempt++
+		largest := 0
+		for _, p := range parts {
+			largest = max(largest, session.MessageTokens(p))
+		}
+		room = max(largest*2/3, 1)
+	}
+}
+
+func (c *compaction) askParts(ctx context.Context, m *Model, s *sizes, parts [][]message.Message, earlier, note string) (string, *run.ModelFailed, error) {
+	for i, part := range parts {
+		about := note
+		if i < len(parts)-1 {
+			about += fmt.Sprintf("\n\nThis is part %d of %d: the rest follows, and your summary goes on from here.", i+1, len(parts))
+		}
+		text, failed, err := c.askPart(ctx, m, s, part, c.instruction(earlier, about))
+		if failed != nil || err != nil {
+			return "", failed, err
+		}
+		earlier = text
+	}
+	return earlier, nil, nil
+}
+
+// askPart makes one request, as often as the profile's retries say. A reply that is no
+// summary, or that was cut, is asked for once more.
+func (c *compaction) askPart(ctx context.Context, m *Model, s *sizes, told []message.Message, instruction string) (string, *run.ModelFailed, error) {
+	retry, again, cut := c.retry, "", ""
+	for attempt, tries := 1, 1; ; attempt++ {
+		req := c.requestTo(m, s, told, instruction+again)
+		reply, failed, err := c.once(ctx, m, req, attempt)
+		if err != nil {
+			return "", nil, err
+		}
+		if failed == nil {
+			text, ok := session.Extract(reply.Text())
+			text = head(text, s4(req.MaxTokens))
+			long := reply.StopReason == message.StopLength
+			switch {
+			case ok && (!long || again != ""):
+				return text, nil, nil
+			case ok:
+				cut = text
+			case again != "" && cut == "":
+				return "", &run.ModelFailed{Class: run.FailFatal, Error: m.Name + " wrote no summary"}, nil
+			}
+			if again == "" {
+				if again = noneNote; long {
+					again = fmt.Sprintf(longNote, req.MaxTokens/2)
+				}
+				continue
+			}
+		}
+		switch {
+		case cut != "":
+			return cut, nil, nil // the beginning of a summary is better than none
+		case failed.Class != run.FailRetryable || tries > retry.Max || retry.TooLong(failed.RetryAfterMS):
+			return "", failed, nil
+		}
+		delay := retry.Delay(tries, failed.RetryAfterMS)
+		tries++
 		if err := c.pause(ctx, time.Duration(delay)*time.Millisecond); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
 }
@@ -169,10 +239,14 @@ func (c *compaction) pause(ctx context.Context, delay time.Duration) error {
 
 // output is how many tokens the model may write.
 func (c *compaction) output(m *Model, s *sizes) int {
+	n := s.summary
 	if m.Info.MaxOutput > 0 {
-		return min(s.summary, m.Info.MaxOutput)
+		n = min(n, m.Info.MaxOutput)
 	}
-	return s.summary
+	if m.Window > 0 {
+		n = min(n, max(m.Window/4, 256))
+	}
+	return n
 }
 
 // room is how many tokens of the conversation fit a request to the model; 0 is no limit.
@@ -184,17 +258,16 @@ func (c *compaction) room(m *Model, s *sizes, instruction string) int {
 	return max(left*9/10, m.Window/16, 1) // estimates err
 }
 
-// requestTo makes the request: the agent's own system prompt and tools, so that the
+// requestTo makes the request of a part: the agent's own system prompt and tools, so that the
 // model knows the field, what was said as plain text, and what to do with it. Tools
 // are not to be called. Where they leave no room they are left out.
-func (c *compaction) requestTo(m *Model, s *sizes, msgs []message.Message, instruction string, room int) *model.Request {
+func (c *compaction) requestTo(m *Model, s *sizes, text []message.Message, instruction string) *model.Request {
 	zero := 0.0
 	o := prompt.Options{MaxTokens: c.output(m, s), Temperature: &zero, ToolChoice: model.ToolChoiceNone}
 	parts := prompt.Parts{Model: m.ID, System: c.system, Tools: c.tools, Session: c.d.row.SessionID + "/summary"}
 	if len(c.tools) == 0 || m.Window > 0 && s.fixed > m.Window/2 {
 		parts.Tools, o.ToolChoice = nil, ""
 	}
-	text := session.Transcript(msgs, room)
 	if n := len(text); n > 0 && text[n-1].Role == message.RoleUser {
 		last := text[n-1]
 		last.Content = append(slices.Clone(last.Content), message.Text(instruction))
@@ -209,15 +282,15 @@ func (c *compaction) requestTo(m *Model, s *sizes, msgs []message.Message, instr
 }
 
 // once makes a call that is paid for. The error is one that no other call mends.
-func (c *compaction) once(ctx context.Context, m *Model, req *model.Request, attempt int) (string, *run.ModelFailed, error) {
+func (c *compaction) once(ctx context.Context, m *Model, req *model.Request, attempt int) (*message.Message, *run.ModelFailed, error) {
 	d := c.d
 	if err := c.budget.pay(ctx, m, req); err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	pace := &pace{d: d, who: c.rules.who, rules: c.rules.rules}
 	if err := pace.wait(ctx, c.step, req); err != nil {
 		c.budget.settle(nil, run.SettleFree)
-		return "", nil, err
+		return nil, nil, err
 	}
 	eff := run.CallModel{Step: c.step, Attempt: attempt}
 	use, idle, total := *m, c.agent.ModelIdle, c.agent.ModelTotal
@@ -236,12 +309,7 @@ func (c *compaction) once(ctx context.Context, m *Model, req *model.Request, att
 	switch in := in.(type) {
 	case run.ModelDone:
 		c.used(m, in.Message.Usage, run.SettleUsed)
-		text := session.Extract(in.Message.Text())
-		if text == "" {
-			return "", &run.ModelFailed{Class: run.FailFatal, Error: m.Name + " wrote no summary"}, nil
-		}
-		c.made.body.Model = m.Name
-		return head(text, s4(req.MaxTokens)), nil, nil
+		return in.Message, nil, nil
 	case run.ModelFailed:
 		u, how := in.Usage, run.SettleLost // what is known of a call without a reply is not what is billed
 		if in.Partial != nil && in.Partial.Usage != nil {
@@ -255,11 +323,11 @@ func (c *compaction) once(ctx context.Context, m *Model, req *model.Request, att
 		}
 		c.used(m, u, how)
 		if in.Class == run.FailCancelled {
-			return "", nil, context.Cause(ctx)
+			return nil, nil, context.Cause(ctx)
 		}
-		return "", &in, nil
+		return nil, &in, nil
 	}
-	return "", nil, errNoSummary
+	return nil, nil, errNoSummary
 }
 
 // s4 is how many bytes that many tokens of text have at most, about: what is longer no

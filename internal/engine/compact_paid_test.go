@@ -138,8 +138,8 @@ func TestACompactionThatIsHandedOver(t *testing.T) {
 			for _, u := range totals {
 				used += u.Input + u.Output
 			}
-			if r.StopReason != "compacted" || p.Held != (store.Amounts{}) || p.Settled.Tokens != used {
-				t.Errorf("limited %v: %s, pot %+v, used %d", limited, r.StopReason, p, used)
+			if r.StopReason != "compacted" || p.Held != (store.Amounts{}) || p.Settled.Tokens != used || r.Usage.Input+r.Usage.Output != used {
+				t.Errorf("limited %v: %s, pot %+v, used %d, of the run %+v", limited, r.StopReason, p, used, r.Usage)
 			}
 		})
 	}

@@ -422,6 +422,7 @@ func (d *driver) started() run.Input {
 	settings.Models = len(d.agent.Models)
 	d.spec.Overrides.narrow(&settings)
 	d.turnSettings(&settings)
+	settings.CompactWait = d.agent.Compaction.retryAfter()
 	d.pots(&settings)
 	leaf := d.conv.tip
 	var stood *string

@@ -91,7 +91,7 @@ func (d *driver) callModel(eff run.CallModel) func() {
 				err = pace.wait(ctx, eff.Step, req)
 			}
 			if errors.Is(err, errHandedOver) {
-				a.leave("model", nil)
+				a.leave("model", nil, nil)
 				return
 			}
 			if err == nil && ctx.Err() != nil {

@@ -144,9 +144,19 @@ func (d *driver) left() (items []session.Item, files *session.Compaction, err er
 			files.ReadFiles, files.ModifiedFiles = append(files.ReadFiles, s.ReadFiles...), append(files.ModifiedFiles, s.ModifiedFiles...)
 		}
 	}
+	// Read by the same rules as a conversation that a model goes on with.
 	items, _ = session.Items(old[n:])
 	withoutBadImages(items)
-	return items, files, d.leaveOut(d.ctx, items)
+	for i := range items {
+		items[i].Message = prompt.Neutral(items[i].Message)
+	}
+	if err := d.leaveOut(d.ctx, items); err != nil {
+		return nil, nil, err
+	}
+	if d.e.hooked() {
+		return items, files, nil
+	}
+	return session.HealItems(items), files, nil
 }
 
 // writeLeft writes the summary of the way that the session leaves.

@@ -74,7 +74,7 @@ func (d *driver) reserve(eff run.Reserve) func() {
 				return
 			}
 			if errors.Is(err, errHandedOver) {
-				a.leave("budget", nil)
+				a.leave("budget", nil, nil)
 				return
 			}
 			if d.ctx.Err() == nil {

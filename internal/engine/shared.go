@@ -402,6 +402,14 @@ func (d *driver) aside(it *item) bool {
 		if it.extra != nil {
 			it.extra(b.tx)
 		}
+		if it.in != nil {
+			if tr, err := run.Step(d.state, it.in); err == nil {
+				d.state = tr.State
+				d.record(b, it.in, &tr)
+			} else {
+				d.rejected(item{}, it.in, err)
+			}
+		}
 		if d.state.Phase != run.PhaseCompact {
 			d.unreserve(run.CallModel{}, b)
 		}
@@ -428,11 +436,11 @@ func (d *driver) aheadOf(ctx context.Context) (wait context.Context, stop func()
 	}
 }
 
-// leave ends an attempt that was not begun, for the next driver to make. extra notes
-// what was used ahead of it, or is nil.
-func (a *attempt) leave(key string, extra func(*store.Tx)) {
+// leave ends an attempt that was not begun, for the next driver to make. in and extra
+// note what was used ahead of it, or are nil.
+func (a *attempt) leave(key string, in run.Input, extra func(*store.Tx)) {
 	if a.over.CompareAndSwap(false, true) {
-		a.d.put(item{effect: key, left: true, extra: extra})
+		a.d.put(item{in: in, effect: key, left: true, extra: extra})
 		a.d.e.wg.Done()
 	}
 }

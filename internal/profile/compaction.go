@@ -18,4 +18,8 @@ type Compaction struct {
 	KeepRecentTokens int `json:"keep_recent_tokens" default:"20000" min:"1"`
 	// Tokens of a summary; never more than an eighth of the window.
 	MaxSummaryTokens int `json:"max_summary_tokens" default:"16000" min:"1"`
+	// Requests that a summary is made in, one after the other, each with the summary so far, where what is summarised does not fit one. What does not fit so many either is told in less detail.
+	MaxSummaryRequests int `json:"max_summary_requests" default:"8" min:"1"`
+	// Steps for which a compaction ahead of a call that failed is not tried again; it is tried earlier when the conversation has grown by half of the reserve.
+	RetryAfterSteps int `json:"retry_after_steps" default:"10" min:"1"`
 }

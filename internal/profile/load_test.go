@@ -147,7 +147,7 @@ queue_mode: all
 tool_execution: sequential
 on_tool_failure: fail_run
 domain: d
-compaction: {enabled: false, model: {provider: script, model: s}, reserve_tokens: 5, keep_recent_tokens: 6, max_summary_tokens: 7}
+compaction: {enabled: false, model: {provider: script, model: s}, reserve_tokens: 5, keep_recent_tokens: 6, max_summary_tokens: 7, max_summary_requests: 8, retry_after_steps: 9}
 subagents: [b]
 `}, &Options{Env: env("H", "hush"), Builtins: []string{"workspace"}})
 	if err := problems.Err(); err != nil {

@@ -53,6 +53,7 @@ type checker struct {
 
 	steering, followUps []string
 	compactions         map[string]string // compactions of the open reply, and why
+	wait                heldBack
 	turn                turnBooks
 	reserved            bool            // the means of a model call are reserved and not settled
 	released            bool            // nothing is held any more
@@ -265,10 +266,17 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 		if want := in.Error == "" && !before.stopping(); writes != want {
 			c.fail(13, "the compaction has an entry: %t, want %t", writes, want)
 		}
+		c.checkHeldBack(before, in, tr)
+	case Spent:
+		if _, open := c.open["compact"]; !open {
+			c.fail(13, "what a compaction used was taken in while there is none")
+		}
+		c.usage.Add(in.Usage)
 	case Full:
 		if !before.MayCompact() {
 			c.fail(13, "a call was put off that may not be")
 		}
+		c.checkFull(before, in)
 		if len(c.settings.Pots) > 0 {
 			c.close("budget", in)
 		} else {

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"strconv"
+
 	"agentd/event"
 	"agentd/message"
 )
@@ -42,6 +44,21 @@ type Full struct {
 	// Tokens is how large the conversation is, about, Window what the model takes.
 	Tokens int `json:"tokens,omitempty"`
 	Window int `json:"window,omitempty"`
+	// Grow is by how many tokens the conversation has to grow before this is tried
+	// again, if it fails.
+	Grow int `json:"grow,omitempty"`
+}
+
+// CompactWait holds back compactions ahead of calls after one that failed: what failed
+// once fails again in the next step, and each try costs time and money. One for an overflow
+// is not held back, nor is one by hand.
+type CompactWait struct {
+	// Tokens is how large the conversation has to be for the next try, Step the step from
+	// which on it is made whatever the size.
+	Tokens int `json:"tokens"`
+	Step   int `json:"step"`
+	// Told is whether it was told that one failed, which is done once.
+	Told bool `json:"told,omitempty"`
 }
 
 // Kind implements Input.
@@ -60,6 +77,25 @@ type Compacted struct {
 // Kind implements Input.
 func (Compacted) Kind() string { return "Compacted" }
 
+// Spent says what calls of models used that were made for an effect whose end is the next
+// driver's to bring, because this one hands over. The effect stays open.
+type Spent struct {
+	At
+	Usage *message.Usage `json:"-"`
+}
+
+// Kind implements Input.
+func (Spent) Kind() string { return "Spent" }
+
+// spentSoFar counts what was used, and changes nothing else.
+func (m *machine) spentSoFar(in Spent) error {
+	if m.State.Phase != PhaseCompact {
+		return m.illegal("no compaction is open")
+	}
+	m.State.Usage.Add(in.Usage)
+	return nil
+}
+
 // MayCompact is whether the model call that is open, or whose reservation is, may be
 // put off for a compaction. A call that closes an answer is not: it was paid for ahead,
 // and is the last. Once per reply is enough: what did not help will not.
@@ -68,12 +104,27 @@ func (s *State) MayCompact() bool {
 		(s.Phase == PhaseModel && len(s.Settings.Pots) == 0 || s.Phase == PhaseBudget && s.Asks == nil)
 }
 
+// HeldBack is whether a compaction ahead of a call is not to be tried yet, with a
+// conversation of so many tokens, because the last one failed.
+func (s *State) HeldBack(tokens int) bool {
+	w := s.CompactWait
+	return w != nil && s.Step < w.Step && tokens < w.Tokens
+}
+
 // full compacts ahead of a model call.
-func (m *machine) full(Full) error {
-	if !m.State.MayCompact() {
+func (m *machine) full(in Full) error {
+	s := &m.State
+	switch {
+	case !s.MayCompact():
 		return m.illegal("no call is open that a compaction may come ahead of")
+	case s.HeldBack(in.Tokens):
+		return m.illegal("the last compaction failed, and is tried again in step %d or at %d tokens", s.CompactWait.Step, s.CompactWait.Tokens)
 	}
-	m.State.Model.Trimmed = true
+	if s.Settings.CompactWait > 0 {
+		// It holds if this one fails; what is made takes it away.
+		s.CompactWait = &CompactWait{Tokens: in.Tokens + max(in.Grow, 1), Step: s.Step + s.Settings.CompactWait, Told: s.CompactWait != nil && s.CompactWait.Told}
+	}
+	s.Model.Trimmed = true
 	m.startCompaction(CompactThreshold)
 	return nil
 }
@@ -113,7 +164,7 @@ func (m *machine) compacted(in Compacted) error {
 		return nil
 	}
 	m.write(AppendCompaction{Entry: entry, Parent: s.Leaf})
-	s.Leaf = entry
+	s.Leaf, s.CompactWait = entry, nil
 	s.Model.CompactEntry, s.Model.CompactFor = "", ""
 	m.tell(event.SessionCompacted, &event.Compaction{EntryID: entry, Reason: reason})
 	if reason == CompactManual {
@@ -133,6 +184,12 @@ func (m *machine) notCompacted(in Compacted, reason string) {
 	s.Model.CompactEntry, s.Model.CompactFor = "", ""
 	switch {
 	case reason == CompactThreshold:
+		if w := s.CompactWait; w != nil && !w.Told && !in.Nothing {
+			told := *w // a state that was given is never changed
+			told.Told, s.CompactWait = true, &told
+			m.tell(event.CheckpointInfo, &event.Checkpoint{Kind: "compaction_failed", Prompt: "The conversation was to be compacted, which failed: " + in.Error +
+				". It is tried again when it has grown, or in step " + strconv.Itoa(w.Step) + "."})
+		}
 		m.callModel()
 	case reason == CompactManual && in.Nothing:
 		m.endOfTurn(StopNothingToCompact)

@@ -28,7 +28,7 @@ import (
 //	done CALL [error] [terminate] [cached] ["text"]
 //	waits CALL [paused] [INTERRUPT]… [closed=INTERRUPT]   what is open below a child run
 //	answer INTERRUPT DECISION [amended] [raise=N] ["text"]
-//	steer ID · follow ID · timer ID · full · compacted [error] [nothing] [used=N] · cancel [rollback] ["reason"] · abort · crash
+//	steer ID · follow ID · timer ID · full [tokens=N] [grow=N] · spent used=N · compacted [error] [nothing] [used=N] · cancel [rollback] ["reason"] · abort · crash
 //	tick MS                                lets time pass; no input
 type player struct {
 	*checker
@@ -209,7 +209,10 @@ func (p *player) input(verb string, w words) Input {
 		}
 		return c
 	case "full":
-		return Full{At: at}
+		return Full{At: at, Tokens: p.number(w.named["tokens"]), Grow: p.number(w.named["grow"])}
+	case "spent":
+		n := int64(p.number(w.named["used"]))
+		return Spent{At: at, Usage: &message.Usage{Input: n, TotalTokens: n}}
 	case "cancel":
 		return CancelRequested{at, w.text, w.flag("rollback")}
 	case "abort":
@@ -242,7 +245,7 @@ func (p *player) start(at At, w words) Input {
 	s.StepRetries = p.number(w.named["step_retries"])
 	s.MaxSameFailures, s.MaxSameCalls = p.number(w.named["same_failures"]), p.number(w.named["same_calls"])
 	s.MaxApprovals, s.MinToolCalls = p.number(w.named["max_approvals"]), p.number(w.named["min_tool_calls"])
-	s.AskMore = w.flag("ask_more")
+	s.AskMore, s.CompactWait = w.flag("ask_more"), p.number(w.named["compact_wait"])
 	if asks := w.flag("pot_asks"); w.flag("pot") || asks {
 		s.Pots = append(s.Pots, Pot{Kind: "run", ID: "r1", MaxCost: 1e9, MaxTokens: 1000, MaxToolCalls: 5, MaxFailures: 3, Ask: asks})
 	}
@@ -452,6 +455,9 @@ func showState(st *State) string {
 	s.add("steering", strings.Join(st.Steering, ",")).add("follow_ups", strings.Join(st.FollowUps, ","))
 	s.add("cancel", st.Cancel).add("deadline", st.Deadline).add("remaining", st.Remaining)
 	s.add("stop", st.StopReason).add("output", st.Output)
+	if c := st.CompactWait; c != nil {
+		s.add("compact_wait", fmt.Sprintf("%d/%d", c.Step, c.Tokens))
+	}
 	phase := string(st.Status)
 	if !st.Status.Ended() && st.Status != Queued {
 		phase += "/" + string(st.Phase)

@@ -89,6 +89,9 @@ type Settings struct {
 	// Pots are the budgets that the run shares with others. Without any there are no
 	// reservations.
 	Pots []Pot `json:"pots,omitempty"`
+	// CompactWait is for how many steps a compaction ahead of a call that failed is not
+	// tried again, unless the conversation grows; 0: it is tried in each step.
+	CompactWait int `json:"compact_wait,omitempty"`
 	// AskMore: an interactive run asks a person for more of its own limits before it
 	// ends for them.
 	AskMore bool `json:"ask_more,omitempty"`
@@ -152,6 +155,9 @@ type State struct {
 	Reformed bool `json:"reformed,omitempty"`
 	// Cached are results of this turn that equal calls may get.
 	Cached []Cached `json:"cached,omitempty"`
+	// CompactWait is set while a compaction ahead of a call is open, and after one that
+	// failed.
+	CompactWait *CompactWait `json:"compact_wait,omitempty"`
 	// Asks is the open question for more of a limit.
 	Asks *More `json:"asks,omitempty"`
 	// Warned are the limits of pots that were told to be nearly used up.

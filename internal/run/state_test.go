@@ -252,7 +252,7 @@ func FuzzDecode(f *testing.F) {
 		for _, in := range []Input{Started{EntryBase: "e"}, ModelDone{Message: &message.Message{Role: message.RoleAssistant}},
 			ModelFailed{Class: FailRetryable}, ModelFailed{Class: FailOverflow}, Verdict{CallID: call, Decision: Allow},
 			ToolDone{CallID: call, Message: &result}, Answered{Interrupt: interrupt, Decision: "approve"}, Steered{ID: "q"}, FollowedUp{ID: "q"},
-			TimerFired{At{1 << 60}, TimerRetry}, TimerFired{At{1 << 60}, TimerDeadline}, Full{}, Compacted{}, CancelRequested{}, Aborted{}, Resumed{}, InDoubt{}} {
+			TimerFired{At{1 << 60}, TimerRetry}, TimerFired{At{1 << 60}, TimerDeadline}, Full{}, Compacted{}, Spent{}, CancelRequested{}, Aborted{}, Resumed{}, InDoubt{}} {
 			tr, err := Step(s, in)
 			if err != nil {
 				continue

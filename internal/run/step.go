@@ -76,6 +76,8 @@ func Step(s State, in Input) (Transition, error) {
 		err = m.full(in)
 	case Compacted:
 		err = m.compacted(in)
+	case Spent:
+		err = m.spentSoFar(in)
 	case CancelRequested:
 		err = m.cancelRequested(in)
 	case Aborted:

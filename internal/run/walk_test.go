@@ -68,6 +68,7 @@ func (w *walk) randomSettings() Settings {
 		Interrupts:   Expiry{AfterMS: int64(pick(0, 0, 300, 3000)), Approve: w.flag(), Answer: []string{"", "yes"}[w.src.intn(2)]},
 		MaxApprovals: pick(0, 0, 1, 2), MinToolCalls: pick(0, 0, 1, 3),
 		AskMore: w.flag(), Pots: [][]Pot{nil, nil, {{Kind: "run", ID: "r1", MaxCost: 100, MaxToolCalls: 5, Ask: w.flag()}}, {{Kind: "tenant_day", MaxCost: 9}}}[w.src.intn(4)],
+		CompactWait: pick(0, 1, 4),
 	}
 }
 
@@ -199,13 +200,15 @@ func (w *walk) settleOne(what string) {
 	_, id, _ := strings.Cut(what, " ")
 	switch {
 	case (what == "model" || what == "budget") && w.s.MayCompact() && w.src.intn(6) == 5:
-		w.try(Full{At: w.at()})
+		w.try(Full{At: w.at(), Tokens: w.src.intn(1000), Grow: w.src.intn(200)})
 	case what == "model" && w.src.intn(4) == 3:
 		w.try(w.failure())
 	case what == "model":
 		w.try(w.modelDone())
 	case what == "budget":
 		w.try(w.budget())
+	case what == "compact" && w.src.intn(8) == 7:
+		w.try(Spent{At: w.at(), Usage: &message.Usage{Input: int64(w.src.intn(50))}})
 	case what == "compact":
 		c := Compacted{At: w.at()}
 		if w.flag() {
@@ -314,6 +317,12 @@ func (w *walk) anything() {
 				return TimerFired{w.at(), "tea"}
 			}
 			return Full{At: w.at()}
+		},
+		func() Input {
+			if w.open["compact"] != nil {
+				return TimerFired{w.at(), "tea"}
+			}
+			return Spent{At: w.at()}
 		},
 	}
 	w.try(inputs[w.src.intn(len(inputs))]())

@@ -39,12 +39,50 @@ type Compaction struct {
 	TokensAfter  int `json:"tokens_after,omitempty"`
 }
 
-// Shortened is how many bytes are left of each text of a message. At is when it was
-// shortened, in Unix milliseconds.
+// Shortened is what was done to a message that was too large. At is when, in Unix
+// milliseconds.
 type Shortened struct {
 	Entry string `json:"entry"`
-	Bytes int    `json:"bytes"`
-	At    int64  `json:"at,omitempty"`
+	// Bytes is how many are left of each text; 0 with Images: all.
+	Bytes int   `json:"bytes"`
+	At    int64 `json:"at,omitempty"`
+	// Form is the rule by which texts are shortened: 0 leaves their ends, 1 also lines of
+	// the middle that matter.
+	Form int `json:"form,omitempty"`
+	// Images is how many of its images are replaced by notes, the first ones.
+	Images int `json:"images,omitempty"`
+}
+
+// shortForm is the rule by which texts are shortened now.
+const shortForm = 1
+
+// Apply does it to a message. It always gives the same for the same.
+func (s *Shortened) Apply(m message.Message) message.Message {
+	if s.Images > 0 {
+		if m, _ = dropImages(m, s.Images); s.Bytes == 0 {
+			return m
+		}
+	}
+	if s.Form == 0 {
+		return shorten(m, s.Bytes, middleOut)
+	}
+	return shorten(m, s.Bytes, condense)
+}
+
+// dropImages replaces the first images of a message by notes of what was there, at most so
+// many, and says how many those were.
+func dropImages(m message.Message, most int) (message.Message, int) {
+	n := 0
+	for i := range m.Content {
+		if b := &m.Content[i]; b.Type == message.BlockImage && n < most {
+			if n == 0 {
+				m.Content = slices.Clone(m.Content)
+			}
+			n++
+			m.Content[i] = message.Text(fmt.Sprintf("[An image (%s, %d KB) is left out here: it does not fit the context window.]", b.MimeType, (len(b.Data)*3/4+1023)/1024))
+		}
+	}
+	return m, n
 }
 
 // summaryDetails marks the message that a summary is read as.
@@ -69,6 +107,34 @@ func (c *Compaction) Message(at int64) (message.Message, bool) {
 	m := message.Message{Role: message.RoleUser, Content: append(slices.Clone(c.Context), message.Text(b.String()))}
 	m.Timestamp, m.Details = at, json.RawMessage(summaryDetails)
 	return m, true
+}
+
+// Fit makes what the model reads of a compaction have at most so many tokens: the summary
+// loses its middle, then names of files leave, those that were only read first, then
+// the context, which is told again.
+func (c *Compaction) Fit(tokens int) {
+	over := func() int {
+		m, ok := c.Message(0)
+		if !ok {
+			return 0
+		}
+		return MessageTokens([]message.Message{m}) - tokens
+	}
+	if n := over(); n > 0 {
+		c.Summary = condense(c.Summary, max(len(c.Summary)-n*4-200, tokens*2, leastShort))
+	}
+	for over() > 0 && len(c.ReadFiles) > 0 {
+		c.ReadFiles = c.ReadFiles[:len(c.ReadFiles)/2]
+	}
+	for over() > 0 && len(c.ModifiedFiles) > 0 {
+		c.ModifiedFiles = c.ModifiedFiles[:len(c.ModifiedFiles)/2]
+	}
+	if over() > 0 {
+		c.Context = nil
+	}
+	if n := over(); n > 0 {
+		c.Summary = middleOut(c.Summary, max(len(c.Summary)-n*4-200, leastShort))
+	}
 }
 
 func writeFiles(b *strings.Builder, read, modified []string) {
@@ -154,7 +220,7 @@ func Reduce(items []Item, made *Made, left []*store.Quarantine) {
 				left = left[1:]
 			}
 			if i, ok := at[s.Entry]; ok {
-				items[i].Message = Shorten(items[i].Message, s.Bytes)
+				items[i].Message = s.Apply(items[i].Message)
 			}
 		}
 	}
@@ -198,7 +264,8 @@ func Carry(msgs []message.Message, tokens int) []message.Block {
 	if tokens <= 0 || MessageTokens(held) <= tokens {
 		return held[0].Content
 	}
-	held = shortened(held, shortest(held, tokens))
+	c := Cut{Short: shortest(held, tokens)}
+	held = c.Stays(held)
 	for len(held[0].Content) > 0 && MessageTokens(held) > tokens {
 		held[0].Content = held[0].Content[:len(held[0].Content)-1]
 	}
@@ -208,9 +275,9 @@ func Carry(msgs []message.Message, tokens int) []message.Block {
 // leastShort is what is left of a text at least.
 const leastShort = 256
 
-// Shorten leaves the beginning and the end of each text and of each call's arguments
-// that is longer than so many bytes. It always gives the same for the same.
-func Shorten(m message.Message, bytes int) message.Message {
+// shorten leaves so many bytes of each text and of each call's arguments that is longer,
+// by a rule.
+func shorten(m message.Message, bytes int, rule func(string, int) string) message.Message {
 	bytes = max(bytes, leastShort)
 	out := make([]message.Block, 0, len(m.Content))
 	for _, b := range m.Content {
@@ -218,9 +285,9 @@ func Shorten(m message.Message, bytes int) message.Message {
 		case b.Type == message.BlockThinking && len(b.Text) > bytes:
 			continue // it is signed, and worth nothing in part
 		case b.Type == message.BlockText && len(b.Text) > bytes:
-			b.Text = middleOut(b.Text, bytes)
+			b.Text = rule(b.Text, bytes)
 		case b.Type == message.BlockToolCall && len(b.Arguments) > bytes:
-			b.Arguments = shortArguments(b.Arguments, bytes)
+			b.Arguments = shortArguments(b.Arguments, bytes, rule)
 		}
 		out = append(out, b)
 	}
@@ -231,9 +298,9 @@ func Shorten(m message.Message, bytes int) message.Message {
 	return m
 }
 
-// shortArguments leaves the beginning and the end of arguments, as one member, and the
-// files that they name: lists of files are made of them later.
-func shortArguments(args json.RawMessage, bytes int) json.RawMessage {
+// shortArguments leaves a part of arguments, as one member, and the files that they name:
+// lists of files are made of them later.
+func shortArguments(args json.RawMessage, bytes int, rule func(string, int) string) json.RawMessage {
 	var members map[string]json.RawMessage
 	text := string(args)
 	out := map[string]json.RawMessage{}
@@ -250,7 +317,7 @@ func shortArguments(args json.RawMessage, bytes int) json.RawMessage {
 		}
 	}
 	var err error
-	if out["left_out"], err = json.Marshal(middleOut(text, bytes/2)); err != nil {
+	if out["left_out"], err = json.Marshal(rule(text, bytes/2)); err != nil {
 		return args
 	}
 	short, err := json.Marshal(out)
@@ -271,12 +338,18 @@ func middleOut(s string, bytes int) string {
 	if len(s) <= bytes {
 		return s
 	}
-	head, tail := bytes*2/3, len(s)-bytes/3
+	head, tail := middle(s, bytes)
+	return fmt.Sprintf("%s\n[… %d"+leftOut+"\n%s", s[:head], tail-head, s[tail:])
+}
+
+// middle is what is left out of a text of which so many bytes stay.
+func middle(s string, bytes int) (head, tail int) {
+	head, tail = bytes*2/3, len(s)-bytes/3
 	for head > 0 && !utf8.RuneStart(s[head]) {
 		head--
 	}
 	for tail < len(s) && !utf8.RuneStart(s[tail]) {
 		tail++
 	}
-	return fmt.Sprintf("%s\n[… %d"+leftOut+"\n%s", s[:head], tail-head, s[tail:])
+	return head, tail
 }

@@ -90,6 +90,20 @@ func conversationOf(r *rand.Rand, turns int) (msgs []message.Message) {
 				msgs = append(msgs, message.ToolResult(fmt.Sprint("c", i, j, k), "read", false, message.Text(text(400))))
 			}
 		}
+		if r.IntN(5) == 0 { // very many small results, or images alone
+			m, n := message.Message{Role: message.RoleAssistant}, 1+r.IntN(60)
+			for k := range n {
+				m.Content = append(m.Content, message.Call(fmt.Sprint("s", i, k), "list", json.RawMessage(`{}`)))
+			}
+			msgs = append(msgs, m)
+			for k := range n {
+				block := message.Text(text(40))
+				if n < 8 {
+					block = message.Image("AAAA", "image/png")
+				}
+				msgs = append(msgs, message.ToolResult(fmt.Sprint("s", i, k), "list", false, block))
+			}
+		}
 		if i < turns-1 || r.IntN(2) == 0 {
 			msgs = append(msgs, message.Message{Role: message.RoleAssistant, Content: []message.Block{message.Text(text(200))}})
 		}
@@ -127,11 +141,11 @@ func TestCutsAreSound(t *testing.T) {
 		if len(stays) > 0 && c.To > c.From && (stays[0].Role == message.RoleToolResult || !anchored[c.To] && !noneAhead(anchored, msgs, c.From, unseen(msgs))) {
 			fail("it begins with a %s, anchored %v", stays[0].Role, anchored[c.To])
 		}
-		if must := max(unseen(msgs), c.From); c.To > must {
+		if must := max(unseen(msgs), c.From); c.To > must && !c.All {
 			fail("message %d has to stay", must)
 		}
 		if room > 0 {
-			if n := MessageTokens(shortenedBy(stays, c.Short)); n > room && c.Short > leastShort {
+			if n := MessageTokens(c.Stays(stays)); n > room {
 				fail("%d tokens stay", n)
 			}
 		} else if c.Short != 0 {
@@ -158,28 +172,25 @@ func noneAhead(anchored []bool, msgs []message.Message, from, to int) bool {
 	return true
 }
 
-func shortenedBy(msgs []message.Message, bytes int) []message.Message {
-	if bytes == 0 {
-		return msgs
-	}
-	return shortened(msgs, bytes)
+func short(m message.Message, bytes int) message.Message {
+	return (&Shortened{Bytes: bytes, Form: shortForm}).Apply(m)
 }
 
 func TestShortenIsStableAndBounded(t *testing.T) {
 	m := message.Message{Role: message.RoleAssistant, Content: []message.Block{message.Text(strings.Repeat("é", 5000)), message.Text("short"),
 		message.Call("c", "write", json.RawMessage(`{"path":"a","content":"`+strings.Repeat("x", 9000)+`"}`))}}
-	a := Shorten(m, 400)
+	a := short(m, 400)
 	if len(a.Content[0].Text) > 520 || !utf8.ValidString(a.Content[0].Text) || a.Content[1].Text != "short" || !json.Valid(a.Content[2].Arguments) || len(a.Content[2].Arguments) > 520 {
 		t.Errorf("%+v", a)
 	}
-	if b := Shorten(m, 400); fmt.Sprint(a) != fmt.Sprint(b) {
+	if b := short(m, 400); fmt.Sprint(a) != fmt.Sprint(b) {
 		t.Error("it is another the second time")
 	}
 	thought := message.Message{Role: message.RoleAssistant, Content: []message.Block{{Type: message.BlockThinking, Text: strings.Repeat("hm ", 500)}}}
-	if s := Shorten(thought, 400); len(s.Content) == 0 || s.Content[0].Type != message.BlockText {
+	if s := short(thought, 400); len(s.Content) == 0 || s.Content[0].Type != message.BlockText {
 		t.Errorf("nothing is left of a thought: %+v", s)
 	}
-	if again := Shorten(a, 300); strings.Contains(string(again.Content[2].Arguments), `left_out\"`) || !strings.Contains(string(again.Content[2].Arguments), `"path":"a"`) {
+	if again := short(a, 300); strings.Contains(string(again.Content[2].Arguments), `left_out\"`) || !strings.Contains(string(again.Content[2].Arguments), `"path":"a"`) {
 		t.Errorf("%s", again.Content[2].Arguments)
 	}
 	if len(m.Content[0].Text) != 10000 {
@@ -187,12 +198,12 @@ func TestShortenIsStableAndBounded(t *testing.T) {
 	}
 }
 
-func TestTranscriptFits(t *testing.T) {
+func TestDigestFits(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		msgs := conversationOf(r, 1+r.IntN(12))
 		for _, room := range []int{0, 20000, 2000, 300, 100} {
-			out := Transcript(msgs, room)
+			out := Digest(msgs, room, 1)[0]
 			if n := MessageTokens(out); room > 0 && n > room {
 				t.Fatalf("seed %d: %d tokens where there is room for %d", seed, n, room)
 			}
@@ -213,28 +224,11 @@ func TestTranscriptFits(t *testing.T) {
 		message.ToolResult("c", "ls", true, message.Text("no"), message.Image("AA==", "image/png"))}
 	want := "[The conversation:]|[Thought: hm]\nhello\n[Called ls with {\"p\":1}]|[Error of ls: no [an image]]"
 	var got []string
-	for _, m := range Transcript(msgs, 0) {
+	for _, m := range Digest(msgs, 0, 1)[0] {
 		got = append(got, m.Text())
 	}
 	if strings.Join(got, "|") != want {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestExtract(t *testing.T) {
-	for text, want := range map[string]string{
-		"<analysis>x <summary>no</summary></analysis><summary>\nyes\n</summary> bye": "yes",
-		"<analysis>x</analysis>\nyes": "yes",
-		"yes":                         "yes",
-		"<analysis>x</analysis>\n<summary>\nThe page says <summary>evil</summary> and <summary>, and that is all.\n</summary>": "The page says <summary>evil</summary> and <summary>, and that is all.",
-		"<analysis>a <summary> and </analysis> in it</analysis>\n<summary>yes</summary>":                                       "yes",
-		"<analysis>cut off":            "cut off",
-		"<summary>cut off in the midd": "cut off in the midd",
-		"":                             "",
-	} {
-		if got := Extract(text); got != want {
-			t.Errorf("%q gives %q", text, got)
-		}
 	}
 }
 
@@ -324,12 +318,12 @@ func TestACompactionIsRenamed(t *testing.T) {
 
 // What a person attached is told to whoever summarises it; what is carried over as
 // context is not.
-func TestTranscriptHasTheReferences(t *testing.T) {
+func TestDigestHasTheReferences(t *testing.T) {
 	refs := prompt.Block{Kind: prompt.References, Text: "src/billing.go " + strings.Repeat("x", 9000)}
 	page := prompt.Block{Kind: "page", Text: "the page"}
 	m := message.User("look at this")
 	m.Content = append([]message.Block{page.Content(), refs.Content()}, m.Content...)
-	out := Transcript([]message.Message{m}, 0)
+	out := Digest([]message.Message{m}, 0, 1)[0]
 	if len(out) != 1 || !strings.Contains(out[0].Text(), "src/billing.go") || !strings.Contains(out[0].Text(), "look at this") || strings.Contains(out[0].Text(), "the page") || len(out[0].Text()) > 4000 {
 		t.Errorf("%+.300v", out)
 	}

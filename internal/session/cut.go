@@ -1,6 +1,8 @@
 package session
 
 import (
+	"slices"
+
 	"agentd/message"
 	"agentd/model"
 )
@@ -16,10 +18,47 @@ type Cut struct {
 	Turn int
 	// Short bounds the texts of the messages that stay, in bytes; 0: they stay whole.
 	Short int
+	// Images is how many images of the messages that stay are replaced by notes, the
+	// oldest first.
+	Images int
+	// All is whether nothing stays, because what the model has to answer does not fit
+	// in any other way: it is summarised as well.
+	All bool
 }
 
 // Any is whether there is anything to do.
-func (c *Cut) Any() bool { return c.To > c.From || c.Short > 0 }
+func (c *Cut) Any() bool { return c.To > c.From || c.Short > 0 || c.Images > 0 }
+
+// Changes gives what is done to each of the messages that stay; nil: nothing is done to it.
+func (c *Cut) Changes(stays []message.Message) []*Shortened {
+	out := make([]*Shortened, len(stays))
+	left := c.Images
+	for i := range stays {
+		s := Shortened{Bytes: c.Short, Images: min(left, images(&stays[i]))}
+		left -= s.Images
+		if s.Bytes > 0 {
+			s.Form = shortForm
+		}
+		if s.Images > 0 || s.Bytes > 0 {
+			out[i] = &s
+		}
+	}
+	return out
+}
+
+// Stays gives the messages that stay, as they do.
+func (c *Cut) Stays(stays []message.Message) []message.Message {
+	if c.Short == 0 && c.Images == 0 {
+		return stays
+	}
+	out := slices.Clone(stays)
+	for i, s := range c.Changes(stays) {
+		if s != nil {
+			out[i] = s.Apply(stays[i])
+		}
+	}
+	return out
+}
 
 // MessageTokens is about how many tokens messages have.
 func MessageTokens(msgs []message.Message) int {
@@ -59,16 +98,54 @@ func FindCut(msgs []message.Message, from, keep, room int, ok func(i int) bool) 
 			}
 		}
 	}
-	if stays := msgs[c.To:]; room > 0 && MessageTokens(stays) > room {
-		c.Short = shortest(stays, room)
+	if room > 0 && MessageTokens(msgs[c.To:]) > room {
+		c.shrink(msgs, room)
 	}
 	c.Turn = c.To
-	if c.To < len(msgs) && c.To > c.From && msgs[c.To].Role != message.RoleUser {
+	if c.All {
+		for c.Turn > c.From && (c.Turn == len(msgs) || msgs[c.Turn].Role != message.RoleUser) {
+			c.Turn--
+		}
+	} else if c.To < len(msgs) && c.To > c.From && msgs[c.To].Role != message.RoleUser {
 		for c.Turn > c.From && msgs[c.Turn].Role != message.RoleUser {
 			c.Turn--
 		}
 	}
 	return c
+}
+
+// shrink makes what stays fit: by shortening texts, then without the oldest images, then,
+// where even that is too much, as with very many small results, by summarising it as well.
+func (c *Cut) shrink(msgs []message.Message, room int) {
+	stays := msgs[c.To:]
+	c.Short = shortest(stays, room)
+	short := c.Stays(stays)
+	for i := range short {
+		for images(&short[i]) > 0 && MessageTokens(short) > room {
+			short[i], _ = dropImages(short[i], 1)
+			c.Images++
+		}
+	}
+	switch {
+	case MessageTokens(short) > room:
+		*c = Cut{From: c.From, To: len(msgs), All: true}
+	case c.Images > 0:
+		// Without them texts may stay longer, or whole.
+		rest := (&Cut{Images: c.Images}).Stays(stays)
+		if c.Short = 0; MessageTokens(rest) > room {
+			c.Short = shortest(rest, room)
+		}
+	}
+}
+
+// images is how many images a message has.
+func images(m *message.Message) (n int) {
+	for i := range m.Content {
+		if m.Content[i].Type == message.BlockImage {
+			n++
+		}
+	}
+	return n
 }
 
 // unseen is the first of the messages that the model has to answer: the last one of a
@@ -92,7 +169,7 @@ func unseen(msgs []message.Message) int {
 }
 
 // shortest is the longest that texts may be for messages to fit, and not less than what
-// is left of a text at least.
+// is left of a text at least: then they may not fit.
 func shortest(msgs []message.Message, room int) int {
 	low, high := leastShort, leastShort
 	for i := range msgs {
@@ -100,19 +177,28 @@ func shortest(msgs []message.Message, room int) int {
 	}
 	for low < high {
 		mid := low + (high-low+1)/2
-		if MessageTokens(shortened(msgs, mid)) <= room {
+		if MessageTokens(plainly(msgs, mid)) <= room {
 			low = mid
 		} else {
 			high = mid - 1
 		}
 	}
+	// Which lines of a middle stay is dear to find out, so it is looked for last.
+	for low > leastShort {
+		over := MessageTokens((&Cut{Short: low}).Stays(msgs)) - room
+		if over <= 0 {
+			break
+		}
+		low = max(low-max(low/10, linesNote, over*4/len(msgs)), leastShort)
+	}
 	return low
 }
 
-func shortened(msgs []message.Message, bytes int) []message.Message {
+// plainly shortens messages to their ends.
+func plainly(msgs []message.Message, bytes int) []message.Message {
 	out := make([]message.Message, len(msgs))
 	for i := range msgs {
-		out[i] = Shorten(msgs[i], bytes)
+		out[i] = shorten(msgs[i], bytes, middleOut)
 	}
 	return out
 }

@@ -2,54 +2,106 @@ package session
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"agentd/internal/prompt"
 	"agentd/message"
 )
 
-// SummaryPrompt is the instruction that ends a request for a summary. It says what
-// the summary contains, under which headings, and between which tags it is written.
-//
-//go:embed summary.md
-var SummaryPrompt string
-
-// Brief says how much is told of messages that are summarised, in bytes.
-type Brief struct {
-	// Tool is for the arguments and for the result of a call, Thinking for reasoning,
+// brief says how much is told of messages that are summarised, in bytes.
+type brief struct {
+	// tool is for the arguments and for the result of a call, thinking for reasoning,
 	// of which nothing is told at 0.
-	Tool, Thinking int
-	// Text is for what people and the model said; 0: all of it.
-	Text int
+	tool, thinking int
+	// text is for what the model said, person for what people did; 0: all of it.
+	text, person int
 }
 
-// Briefs are those that are tried in turn until a request for a summary fits.
-var briefs = [...]Brief{{Tool: 2000, Thinking: 1200}, {Tool: 500, Thinking: 200}, {Tool: 200, Text: 4000}, {Tool: 80, Text: 1000}, {Tool: 40, Text: 200}}
+// briefs are those that are tried in turn until a summary can be asked for: people's own
+// words are the last that is cut.
+var briefs = [...]brief{{tool: 2000, thinking: 1200}, {tool: 500, thinking: 200}, {tool: 200, text: 4000}, {tool: 80, text: 1000, person: 8000}, {tool: 40, text: 200, person: 1000}}
 
-// Transcript tells a conversation as plain texts, without calls, results and images,
-// so that a model reads it and does not go on with it. Messages of the same side that
-// follow each other are one. It begins with a person's. If all of it is more than room
-// tokens, it is told in less detail; at last the middle is left out. room 0 is no limit.
-func Transcript(msgs []message.Message, room int) []message.Message {
-	var out []message.Message
+// Digest tells a conversation as plain texts, without calls, results and images, so that
+// a model reads it and does not go on with it, in parts of at most room tokens: each is for
+// a request of its own, and there are at most so many. Messages of the same side that
+// follow each other are one; each part begins with a person's. What does not fit is told in
+// less detail; at last the middle of all is left out. At room 0 there is one part.
+func Digest(msgs []message.Message, room, requests int) [][]message.Message {
 	for _, b := range briefs {
-		if out = transcript(msgs, b); room <= 0 || MessageTokens(out) <= room {
-			return out
+		told := transcript(msgs, b)
+		if room <= 0 || MessageTokens(told) <= room {
+			return [][]message.Message{told}
+		}
+		if parts := split(told, room); len(parts) <= requests {
+			return parts
 		}
 	}
 	// The beginning says what it is about, the end where it stands.
 	var text strings.Builder
-	for i := range out {
-		fmt.Fprintf(&text, "[%s]\n%s\n\n", out[i].Role, out[i].Text())
+	for _, m := range transcript(msgs, briefs[len(briefs)-1]) {
+		fmt.Fprintf(&text, "[%s]\n%s\n\n", m.Role, m.Text())
 	}
-	return []message.Message{message.User(middleOut(text.String(), max(room*3, leastShort)))}
+	return [][]message.Message{{message.User(condense(text.String(), max(room*4-linesNote, leastShort)))}}
 }
 
-func transcript(msgs []message.Message, b Brief) (out []message.Message) {
+// goesOn begins a part that is not the first.
+const goesOn = "[The conversation goes on:]"
+
+// split divides texts into parts of at most room tokens, about.
+func split(told []message.Message, room int) (parts [][]message.Message) {
+	limit := max(room*4-2*len(goesOn)-8, leastShort)
+	var part []message.Message
+	left := limit
+	next := func() {
+		if len(part) > 0 {
+			parts, part, left = append(parts, part), nil, limit
+		}
+	}
+	for i := range told {
+		role, text := told[i].Role, told[i].Text()
+		for text != "" {
+			if len(part) == 0 && role != message.RoleUser && len(parts) > 0 {
+				part = append(part, message.User(goesOn))
+			}
+			if len(text) <= left {
+				part, left = append(part, message.Message{Role: role, Content: []message.Block{message.Text(text)}}), left-len(text)
+				break
+			}
+			if at := lineEnd(text, left); at > 0 {
+				part = append(part, message.Message{Role: role, Content: []message.Block{message.Text(text[:at])}})
+				text = text[at:]
+			}
+			next()
+		}
+	}
+	next()
+	return parts
+}
+
+// lineEnd is where a text may be divided: at most so far, and not in a line if there is an
+// end of one, nor in a word; 0 if all of it had better come behind.
+func lineEnd(text string, most int) int {
+	if most < leastShort {
+		return 0
+	}
+	if at := strings.LastIndexByte(text[:most], '\n'); at > most/4 {
+		return at + 1
+	}
+	if at := strings.LastIndexByte(text[:most], ' '); at > most/4 {
+		return at + 1
+	}
+	at := most
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return at
+}
+
+func transcript(msgs []message.Message, b brief) (out []message.Message) {
 	add := func(role message.Role, text string) {
 		if text = strings.TrimSpace(text); text == "" {
 			return
@@ -63,9 +115,9 @@ func transcript(msgs []message.Message, b Brief) (out []message.Message) {
 		}
 		out = append(out, message.Message{Role: role, Content: []message.Block{message.Text(text)}})
 	}
-	said := func(s string) string {
-		if b.Text > 0 {
-			return middleOut(s, b.Text)
+	said := func(s string, most int) string {
+		if most > 0 {
+			return condense(s, most)
 		}
 		return s
 	}
@@ -78,17 +130,17 @@ func transcript(msgs []message.Message, b Brief) (out []message.Message) {
 			if m.IsError {
 				what = "Error"
 			}
-			add(message.RoleUser, fmt.Sprintf("[%s of %s: %s%s]", what, m.ToolName, middleOut(m.Text(), b.Tool), images(m)))
+			add(message.RoleUser, fmt.Sprintf("[%s of %s: %s%s]", what, m.ToolName, condense(m.Text(), b.tool), imageNote(m)))
 		case m.Role == message.RoleAssistant:
 			var parts []string
 			for j := range m.Content {
 				switch c := &m.Content[j]; {
 				case c.Type == message.BlockText:
-					parts = append(parts, said(c.Text))
-				case c.Type == message.BlockThinking && b.Thinking > 0 && c.Text != "":
-					parts = append(parts, "[Thought: "+middleOut(c.Text, b.Thinking)+"]")
+					parts = append(parts, said(c.Text, b.text))
+				case c.Type == message.BlockThinking && b.thinking > 0 && c.Text != "":
+					parts = append(parts, "[Thought: "+condense(c.Text, b.thinking)+"]")
 				case c.Type == message.BlockToolCall:
-					parts = append(parts, "[Called "+c.Name+" with "+middleOut(string(c.Arguments), b.Tool)+"]")
+					parts = append(parts, "[Called "+c.Name+" with "+condense(string(c.Arguments), b.tool)+"]")
 				}
 			}
 			add(message.RoleAssistant, strings.Join(parts, "\n"))
@@ -96,65 +148,24 @@ func transcript(msgs []message.Message, b Brief) (out []message.Message) {
 			attached := ""
 			for j := range m.Content {
 				if c := &m.Content[j]; c.Context == prompt.References {
-					attached += "\n\n[Attached: " + middleOut(c.Text, b.Tool) + "]"
+					attached += "\n\n[Attached: " + condense(c.Text, b.tool) + "]"
 				}
 			}
-			add(message.RoleUser, said(m.Text())+images(m)+attached)
+			add(message.RoleUser, said(m.Text(), b.person)+imageNote(m)+attached)
 		}
 	}
 	return out
 }
 
-func images(m *message.Message) string {
-	n := 0
-	for i := range m.Content {
-		if m.Content[i].Type == message.BlockImage {
-			n++
-		}
-	}
-	switch n {
+func imageNote(m *message.Message) string {
+	switch n := images(m); n {
 	case 0:
 		return ""
 	case 1:
 		return " [an image]"
+	default:
+		return fmt.Sprintf(" [%d images]", n)
 	}
-	return fmt.Sprintf(" [%d images]", n)
-}
-
-// Extract takes the summary out of a reply: what is between its tags, else all of it
-// without the analysis ahead of it. The summary and the analysis may themselves speak of
-// tags.
-func Extract(text string) string {
-	const open, shut, thought = "<summary>", "</summary>", "</analysis>"
-	begin := -1
-	for at := 0; begin < 0; {
-		i := strings.Index(text[at:], thought)
-		if i < 0 {
-			break
-		}
-		at += i + len(thought)
-		if rest := strings.TrimLeft(text[at:], " \t\r\n"); strings.HasPrefix(rest, open) {
-			begin = len(text) - len(rest)
-		}
-	}
-	if begin < 0 {
-		from := 0
-		if i := strings.LastIndex(text, thought); i >= 0 {
-			from = i + len(thought)
-		} else if strings.HasPrefix(strings.TrimSpace(text), "<analysis>") && !strings.Contains(text, open) {
-			return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "<analysis>")) // it was cut off
-		}
-		i := strings.Index(text[from:], open)
-		if i < 0 {
-			return strings.TrimSpace(text[from:])
-		}
-		begin = from + i
-	}
-	text = text[begin+len(open):]
-	if i := strings.LastIndex(text, shut); i >= 0 {
-		text = text[:i]
-	}
-	return strings.TrimSpace(text)
 }
 
 // Files gives the files that calls named, by what the tools do: reads says of a tool
@@ -239,38 +250,4 @@ func paths(args json.RawMessage) (out []string) {
 		}
 	}
 	return out
-}
-
-// Excerpts makes a summary of what was said without asking a model: it is worse, and
-// always there. It has at most so many bytes, about.
-func Excerpts(msgs []message.Message, earlier string, limit int) string {
-	each := max(limit/24, 80)
-	var b strings.Builder
-	b.WriteString("(No model could be asked for a summary; these are excerpts.)\n")
-	if earlier != "" {
-		b.WriteString("\n## Earlier summary\n" + middleOut(earlier, limit/3) + "\n")
-	}
-	var asked []string
-	answer := ""
-	for i := range msgs {
-		m := &msgs[i]
-		text := strings.TrimSpace(m.Text())
-		switch {
-		case text == "" || m.Custom():
-		case m.Role == message.RoleUser:
-			asked = append(asked, "- "+middleOut(text, each))
-		case m.Role == message.RoleAssistant:
-			answer = text
-		}
-	}
-	if n := len(asked); n > 12 {
-		asked = append(append(asked[:2:2], fmt.Sprintf("- (%d more messages)", n-12)), asked[n-10:]...)
-	}
-	if len(asked) > 0 {
-		b.WriteString("\n## User Messages\n" + strings.Join(asked, "\n") + "\n")
-	}
-	if answer != "" {
-		b.WriteString("\n## Current Work\nThe last that was said: " + middleOut(answer, each*4) + "\n")
-	}
-	return middleOut(b.String(), limit)
 }
