@@ -4,7 +4,6 @@
 package session
 
 import (
-	"encoding/json"
 	"slices"
 
 	"agentd/internal/store"
@@ -39,6 +38,11 @@ type Problem struct{ Entry, What string }
 // Items gives the messages of a path, root first. An entry that can not be read is
 // left out and reported: one bad row must not cost the session.
 func Items(path []*store.Entry) (items []Item, problems []Problem) {
+	if len(path) == 0 {
+		return nil, nil
+	}
+	items = make([]Item, 0, len(path))
+	var d message.Decoder
 	for _, e := range path {
 		switch {
 		case e.Kind == KindMessage:
@@ -56,15 +60,16 @@ func Items(path []*store.Entry) (items []Item, problems []Problem) {
 			problems = append(problems, Problem{e.ID, "it is of a kind that this agentd does not know: " + e.Kind})
 			continue
 		}
-		it := Item{Entry: e.ID, Run: e.RunID}
-		if err := json.Unmarshal(e.Body, &it.Message); err != nil || it.Role == "" {
+		items = append(items, Item{Entry: e.ID, Run: e.RunID})
+		it := &items[len(items)-1]
+		if err := d.Decode(e.Body, &it.Message); err != nil || it.Role == "" {
 			problems = append(problems, Problem{e.ID, "it is damaged"})
+			items = items[:len(items)-1]
 			continue
 		}
 		if Retold(&it.Message) {
 			it.Details = nil // only entries of their own kinds are summaries
 		}
-		items = append(items, it)
 	}
 	return items, problems
 }

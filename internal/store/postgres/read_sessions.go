@@ -73,8 +73,9 @@ func entryOf(session string) func(row) *store.Entry {
 // unpack fills in the bodies. One that is damaged stays as it is: it is not JSON, and
 // whoever reads it leaves that entry out and goes on.
 func (s *Store) unpack(es []*store.Entry) {
+	var bodies form.Bodies
 	for _, e := range es {
-		if b, err := s.codec.UnpackBody(e.Body); err == nil {
+		if b, err := bodies.Unpack(e.Body); err == nil {
 			e.Body = b
 		}
 	}

@@ -99,8 +99,9 @@ func (er *entryReader) add(r row) {
 // until it is known which entries are wanted. A body that is damaged stays as it is:
 // it is not JSON, and whoever reads it leaves that entry out and goes on.
 func (er *entryReader) resolve(ctx context.Context, c *conn) error {
+	var bodies form.Bodies
 	for _, e := range er.out {
-		if b, err := er.codec.UnpackBody(e.Body); err == nil {
+		if b, err := bodies.Unpack(e.Body); err == nil {
 			e.Body = b
 		}
 	}
