@@ -139,7 +139,8 @@ func (d *driver) left() (items []session.Item, files *session.Compaction, err er
 	}
 	items, _ = session.Items(old[n:])
 	withoutBadImages(items)
-	return items, files, d.leaveOut(d.ctx, items)
+	items, err = d.leaveOut(d.ctx, items)
+	return items, files, err
 }
 
 // writeLeft writes the summary of the way that the session leaves.

@@ -2,7 +2,12 @@ package form
 
 import (
 	"encoding/binary"
+	"encoding/json"
+	"runtime"
 	"slices"
+	"sync"
+
+	"agentd/internal/store"
 )
 
 // block is how many bytes [Bodies] takes at a time for what it unpacks.
@@ -37,6 +42,47 @@ func (b *Bodies) Unpack(v []byte) ([]byte, error) {
 		b.free = b.free[size:]
 	}
 	return out, err
+}
+
+// least is how many bodies are worth a goroutine of their own.
+const least = 128
+
+// UnpackBodies unpacks n bodies in place, those of a long session on all processors. at
+// gives each; it is called from several goroutines. One that is damaged stays as it is:
+// it is not JSON, and whoever reads it leaves that entry out and goes on.
+func UnpackBodies(n int, at func(i int) *json.RawMessage) {
+	part := func(from, to int) {
+		var all Bodies
+		for i := from; i < to; i++ {
+			p := at(i)
+			if b, err := all.Unpack(*p); err == nil {
+				*p = b
+			}
+		}
+	}
+	k := max(1, min(n/least, runtime.GOMAXPROCS(0)))
+	var wg sync.WaitGroup
+	for i := range k - 1 {
+		wg.Go(func() { part(i*n/k, (i+1)*n/k) })
+	}
+	part((k-1)*n/k, n)
+	wg.Wait()
+}
+
+// Line gives the path to a leaf where entries, as they were read, are one line that ends
+// with it: the usual session. Anything else is nil.
+func Line(entries []*store.Entry, leaf string) []*store.Entry {
+	for i := len(entries) - 1; i >= 0; i-- {
+		if e := entries[i]; e.ID != leaf {
+			return nil
+		} else if leaf = e.Parent; leaf == "" && i > 0 {
+			return nil
+		}
+	}
+	if leaf != "" {
+		return nil // it has a parent that is not there
+	}
+	return entries
 }
 
 // opened reads what is ahead of the data of a packed value. That of form plain is the
