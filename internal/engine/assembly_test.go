@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"agentd/internal/run"
 	"agentd/internal/session"
@@ -96,10 +97,16 @@ func BenchmarkAssembly(b *testing.B) {
 		return e
 	}
 	const n = 2000
-	run := func(b *testing.B, e *Engine, id, leaf string) {
+	// The least of all rounds is told as well: the mean on a machine that others use,
+	// too, is theirs.
+	least := func(b *testing.B, e *Engine, id, leaf string, best time.Duration) time.Duration {
+		began := time.Now()
 		if got := assemble(b, e, id, leaf); got != n {
 			b.Fatalf("%d messages", got)
 		}
+		best = min(best, time.Since(began))
+		b.ReportMetric(float64(best), "least-ns/op")
+		return best
 	}
 	path := filepath.Join(b.TempDir(), "agentd.db")
 	e := open(b, path)
@@ -110,11 +117,12 @@ func BenchmarkAssembly(b *testing.B) {
 	}
 	b.Run("whole", func(b *testing.B) {
 		b.ReportAllocs()
+		best := time.Hour
 		for range b.N {
 			b.StopTimer()
 			e := open(b, path)
 			b.StartTimer()
-			run(b, e, id, leaf)
+			best = least(b, e, id, leaf, best)
 			b.StopTimer()
 			e.Close()
 			if err := e.store.(*sqlite.Store).Close(); err != nil {
@@ -128,11 +136,12 @@ func BenchmarkAssembly(b *testing.B) {
 	for name, forget := range map[string]bool{"first": true, "next turn": false} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
+			best := time.Hour
 			for b.Loop() {
 				if forget {
 					e.warm = warmSessions{limit: e.warm.limit}
 				}
-				run(b, e, id, leaf)
+				best = least(b, e, id, leaf, best)
 			}
 		})
 	}
