@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"agentd/internal/store"
 )
 
 // expands holds what unpacks without a copy of the dictionary to what copies it: the
@@ -90,4 +92,21 @@ func FuzzBodies(f *testing.F) {
 		expands(t, bodies, v)
 		expands(t, bodies, v)
 	})
+}
+
+// Only a whole line that ends with the leaf is taken as it was read.
+func TestLine(t *testing.T) {
+	line := []*store.Entry{{ID: "1"}, {ID: "2", Parent: "1"}, {ID: "3", Parent: "2"}}
+	if got := Line(line, "3"); len(got) != 3 {
+		t.Errorf("%v", got)
+	}
+	for name, c := range map[string]struct {
+		entries []*store.Entry
+		leaf    string
+	}{"ahead of the end": {line, "2"}, "a gap": {line[1:], "3"}, "a branch": {[]*store.Entry{line[0], line[1], {ID: "3", Parent: "1"}}, "3"}, "two roots": {[]*store.Entry{{ID: "0"}, line[0]}, "1"},
+		"a circle": {[]*store.Entry{{ID: "1", Parent: "2"}, line[1]}, "2"}, "another order": {[]*store.Entry{line[1], line[0], line[2]}, "3"}, "nothing": {nil, "3"}} {
+		if got := Line(c.entries, c.leaf); got != nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }
