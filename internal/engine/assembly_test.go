@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"agentd/internal/run"
 	"agentd/internal/session"
@@ -76,29 +78,70 @@ func assemble(tb testing.TB, e *Engine, id, leaf string) int {
 	return len(req.Messages)
 }
 
-// BenchmarkAssembly is a session of 2,000 entries, read and made into a request.
+// BenchmarkAssembly is a session of 2,000 entries, read and made into a request, with the
+// hashes of its parts: whole, the first time after the file was opened (its pages are in
+// the memory of the operating system; opening and checking the file is not counted);
+// first, from pages in SQLite's memory, with nothing decoded; and in the next turn.
 func BenchmarkAssembly(b *testing.B) {
-	s, err := sqlite.Open(sqlite.Memory, nil)
-	if err != nil {
+	open := func(b *testing.B, path string) *Engine {
+		s, err := sqlite.Open(path, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { s.Close() })
+		e, err := New(Config{Store: s, Agents: agents{}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { e.Close() })
+		return e
+	}
+	const n = 2000
+	// The least of all rounds is told as well: the mean on a machine that others use,
+	// too, is theirs.
+	least := func(b *testing.B, e *Engine, id, leaf string, best time.Duration) time.Duration {
+		began := time.Now()
+		if got := assemble(b, e, id, leaf); got != n {
+			b.Fatalf("%d messages", got)
+		}
+		best = min(best, time.Since(began))
+		b.ReportMetric(float64(best), "least-ns/op")
+		return best
+	}
+	path := filepath.Join(b.TempDir(), "agentd.db")
+	e := open(b, path)
+	id, leaf := longSession(b, e, n)
+	e.Close()
+	if err := e.store.(*sqlite.Store).Close(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { s.Close() })
-	e, err := New(Config{Store: s, Agents: agents{}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { e.Close() })
-	id, leaf := longSession(b, e, 2000)
+	b.Run("whole", func(b *testing.B) {
+		b.ReportAllocs()
+		best := time.Hour
+		for range b.N {
+			b.StopTimer()
+			e := open(b, path)
+			b.StartTimer()
+			best = least(b, e, id, leaf, best)
+			b.StopTimer()
+			e.Close()
+			if err := e.store.(*sqlite.Store).Close(); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+		}
+	})
+	e = open(b, sqlite.Memory)
+	id, leaf = longSession(b, e, n)
 	for name, forget := range map[string]bool{"first": true, "next turn": false} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
+			best := time.Hour
 			for b.Loop() {
 				if forget {
 					e.warm = warmSessions{limit: e.warm.limit}
 				}
-				if n := assemble(b, e, id, leaf); n != 2000 {
-					b.Fatalf("%d messages", n)
-				}
+				best = least(b, e, id, leaf, best)
 			}
 		})
 	}

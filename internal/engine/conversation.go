@@ -265,11 +265,11 @@ func (d *driver) loadConversation(ctx context.Context) error {
 	problems := c.problems
 	d.measured = measured{} // that was of another reading of the conversation
 	*c = conversation{tip: leaf, inputs: map[string]*message.Message{}}
-	items, made, bad := session.Context(path)
+	items, made, bad := session.Context(path) // of a path, they are nobody else's yet
 	if warm != nil {
-		items, made, bad = append(items, warm.items...), warm.made, warm.problems
+		items, made, bad = warm.items, warm.made, warm.problems
 	} else {
-		withoutBadImages(items)
+		sendable(items)
 		if d.fresh == nil && len(problems) == 0 {
 			e.keep(Ref{d.ref.Tenant, d.row.SessionID}, leaf, path, items, made, bad)
 		}
@@ -279,10 +279,7 @@ func (d *driver) loadConversation(ctx context.Context) error {
 		e.log.Error("the conversation goes on without an entry", "session", d.row.SessionID, "entry", p.Entry, "reason", p.What)
 	}
 	if len(items) > 0 {
-		for i := range items { // ahead of all else, as with what a run writes
-			items[i].Message = prompt.Neutral(items[i].Message)
-		}
-		if err := d.leaveOut(ctx, items); err != nil {
+		if items, err = d.leaveOut(ctx, items); err != nil {
 			return err
 		}
 	}
@@ -299,9 +296,11 @@ func (d *driver) loadConversation(ctx context.Context) error {
 			n--
 		}
 		tail := items[max(0, n-1):]
-		c.load(append(heal(items[:max(0, n-1)]), tail...), d.ref.ID)
+		n = max(0, n-1)
+		c.load(append(heal(items[:n:n]), tail...), d.ref.ID)
 		if len(tail) > 0 {
-			d.open(s.Model.Entry, &tail[0].Message)
+			m := tail[0].Message // the items may be those that are kept
+			d.open(s.Model.Entry, &m)
 		}
 		for i := range s.Calls {
 			if err := d.loadResult(ctx, i); err != nil {

@@ -148,9 +148,9 @@ func (d *driver) left() (items []session.Item, files *session.Compaction, err er
 	items, _ = session.Items(old[n:])
 	withoutBadImages(items)
 	for i := range items {
-		items[i].Message = prompt.Neutral(items[i].Message)
+		prompt.Neutralize(&items[i].Message)
 	}
-	if err := d.leaveOut(d.ctx, items); err != nil {
+	if items, err = d.leaveOut(d.ctx, items); err != nil {
 		return nil, nil, err
 	}
 	if d.e.hooked() {

@@ -29,7 +29,8 @@ func (c *conversation) load(items []session.Item, own string) {
 	c.tell()
 	c.origins = make([]origin, len(items))
 	for i := range items {
-		c.origins[i] = origin{entry: items[i].Entry, run: items[i].Run, own: items[i].Run == own, kept: items[i].Kept}
+		it := &items[i]
+		c.origins[i] = origin{entry: it.Entry, run: it.Run, own: it.Run == own, kept: it.Kept}
 	}
 }
 
@@ -92,25 +93,23 @@ func (e *Engine) path(ctx context.Context, ref Ref, leaf string) (path []*store.
 	return path, gap, nil
 }
 
-// leaveOut applies what was found out about entries, and replaces images that no
-// provider takes: they may have been stored by an older agentd, or by another program.
-func (d *driver) leaveOut(ctx context.Context, items []session.Item) error {
+// leaveOut applies what was found out about entries. items are not changed.
+func (d *driver) leaveOut(ctx context.Context, items []session.Item) ([]session.Item, error) {
 	made := d.conv.made
 	if made != nil {
 		d.conv.reduced = made.At
 	}
 	if d.fresh != nil {
-		return nil // nobody has found out anything
+		return items, nil // nobody has found out anything
 	}
 	rows, err := d.e.store.Quarantined(ctx, d.ref.Tenant, d.row.SessionID)
 	if err != nil {
-		return internal("engine.load", err)
+		return nil, internal("engine.load", err)
 	}
-	session.Reduce(items, made, rows)
 	if n := len(rows); n > 0 {
 		d.conv.reduced = max(d.conv.reduced, rows[n-1].Created)
 	}
-	return nil
+	return session.Reduce(items, made, rows), nil
 }
 
 // notes say of entries why models are not shown them.

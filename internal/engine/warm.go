@@ -5,6 +5,7 @@ import (
 	"context"
 	"sync"
 
+	"agentd/internal/prompt"
 	"agentd/internal/session"
 	"agentd/internal/store"
 	"agentd/message"
@@ -22,8 +23,10 @@ type warmSessions struct {
 }
 
 type warmSession struct {
-	session  Ref
-	leaf     string
+	session Ref
+	leaf    string
+	// items are sendable. They are shared with the runs that go on with them: nobody
+	// changes them, or what they hold.
 	items    []session.Item
 	made     *session.Made // the compaction that they begin with, or nil
 	problems []session.Problem
@@ -74,8 +77,7 @@ func (w *warmSessions) drop(el *list.Element) {
 }
 
 // kept gives the conversation up to a leaf out of what is kept and what was written
-// since; nil if it has to be read as a whole. The items are the caller's, what their
-// messages hold is not.
+// since; nil if it has to be read as a whole. The items are not the caller's.
 func (e *Engine) kept(ctx context.Context, ref Ref, leaf string) *warmSession {
 	w := e.warm.get(ref)
 	if w == nil || e.hooked() {
@@ -106,7 +108,7 @@ func (e *Engine) kept(ctx context.Context, ref Ref, leaf string) *warmSession {
 		path[i], path[j] = path[j], path[i]
 	}
 	items, problems := session.Items(path)
-	withoutBadImages(items)
+	sendable(items)
 	next := &warmSession{session: ref, leaf: leaf, made: w.made, bytes: w.bytes + pathBytes(path)}
 	next.items = append(w.items[:len(w.items):len(w.items)], items...)
 	next.problems = append(w.problems[:len(w.problems):len(w.problems)], problems...)
@@ -114,12 +116,12 @@ func (e *Engine) kept(ctx context.Context, ref Ref, leaf string) *warmSession {
 	return next
 }
 
-// keep notes a conversation that was read as a whole.
+// keep notes a conversation that was read as a whole. Its items are not the caller's any more.
 func (e *Engine) keep(ref Ref, leaf string, path []*store.Entry, items []session.Item, made *session.Made, problems []session.Problem) {
 	if e.hooked() || len(items) < warmEntries {
 		return
 	}
-	e.warm.put(&warmSession{session: ref, leaf: leaf, items: append([]session.Item(nil), items...), made: made, problems: problems, bytes: pathBytes(path)})
+	e.warm.put(&warmSession{session: ref, leaf: leaf, items: items[:len(items):len(items)], made: made, problems: problems, bytes: pathBytes(path)})
 }
 
 func pathBytes(path []*store.Entry) (n int64) {
@@ -129,11 +131,24 @@ func pathBytes(path []*store.Entry) (n int64) {
 	return n
 }
 
-// withoutBadImages replaces images that no provider takes.
+// sendable makes messages as they are sent, ahead of all else that is done to them: as
+// with what a run writes, no words can be taken for context.
+func sendable(items []session.Item) {
+	withoutBadImages(items)
+	for i := range items {
+		prompt.Neutralize(&items[i].Message)
+	}
+}
+
+// withoutBadImages replaces images that no provider takes: they may have been stored by an
+// older agentd, or by another program.
 func withoutBadImages(items []session.Item) {
 	for i := range items {
 		m := &items[i].Message
 		for j := range m.Content {
+			if m.Content[j].Type != message.BlockImage {
+				continue
+			}
 			if err := m.Content[j].CheckImage(); err != nil {
 				m.Content[j] = message.Text("[An image is left out: it " + err.Error() + ".]")
 			}

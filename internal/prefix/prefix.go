@@ -10,8 +10,10 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"hash"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"agentd/event"
 	"agentd/message"
@@ -22,10 +24,15 @@ import (
 type Hash uint64
 
 // String is the form that is stored and shown: eleven letters.
-func (h Hash) String() string {
+func (h Hash) String() string { return string(h.append(nil)) }
+
+// hashLetters is how long the form is that String gives.
+const hashLetters = 11
+
+func (h Hash) append(to []byte) []byte {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(h))
-	return base64.RawURLEncoding.EncodeToString(b[:])
+	return base64.RawURLEncoding.AppendEncode(to, b[:])
 }
 
 // ParseHash reads what String gives; anything else is 0.
@@ -207,8 +214,13 @@ type Printer struct {
 
 	seen   []message.Message
 	hashes []Hash
-	h      hash.Hash
-	buf    []byte
+	hasher
+}
+
+// hasher makes hashes. The zero value is ready.
+type hasher struct {
+	h   hash.Hash
+	buf []byte
 }
 
 // examples is the section whose text is messages.
@@ -217,9 +229,6 @@ const examples = "few_shot_examples"
 // Print makes the print of a request to a model ("provider/id"). entry names its
 // messages; those that it has no name for are "".
 func (p *Printer) Print(req *model.Request, name string, entry func(i int) string) *Print {
-	if p.h == nil {
-		p.h = sha256.New()
-	}
 	out := &Print{Model: name, Settings: settings(req, name)}
 	for i := range req.Tools {
 		t := &req.Tools[i]
@@ -242,9 +251,7 @@ func (p *Printer) Print(req *model.Request, name string, entry func(i int) strin
 		kept++
 	}
 	p.hashes = p.hashes[:kept]
-	for i := kept; i < len(req.Messages); i++ {
-		p.hashes = append(p.hashes, p.message(&req.Messages[i]))
-	}
+	p.add(req.Messages[kept:])
 	p.seen = req.Messages
 	out.Messages = make([]Part, len(req.Messages))
 	for i := range out.Messages {
@@ -260,7 +267,34 @@ func same(a, b *message.Message) bool {
 		(len(a.Content) == 0 || &a.Content[0] == &b.Content[0])
 }
 
-func (p *Printer) message(m *message.Message) Hash {
+// least is how many messages are worth a goroutine of their own.
+const least = 128
+
+// add hashes messages that are new: on all processors where a long conversation is seen
+// for the first time.
+func (p *Printer) add(msgs []message.Message) {
+	n, from := len(msgs), len(p.hashes)
+	p.hashes = append(p.hashes, make([]Hash, n)...)
+	to := p.hashes[from:]
+	k := max(1, min(n/least, runtime.GOMAXPROCS(0)))
+	var wg sync.WaitGroup
+	for i := range k - 1 {
+		wg.Go(func() {
+			var h hasher
+			h.messages(to[i*n/k:], msgs[i*n/k:(i+1)*n/k])
+		})
+	}
+	p.messages(to[(k-1)*n/k:], msgs[(k-1)*n/k:])
+	wg.Wait()
+}
+
+func (p *hasher) messages(to []Hash, msgs []message.Message) {
+	for i := range msgs {
+		to[i] = p.message(&msgs[i])
+	}
+}
+
+func (p *hasher) message(m *message.Message) Hash {
 	p.buf = append(p.buf[:0], m.Role...)
 	p.field(m.ToolCallID, m.ToolName)
 	if m.IsError {
@@ -276,13 +310,13 @@ func (p *Printer) message(m *message.Message) Hash {
 	return p.end()
 }
 
-func (p *Printer) sum(fields ...string) Hash {
+func (p *hasher) sum(fields ...string) Hash {
 	p.buf = p.buf[:0]
 	p.field(fields...)
 	return p.end()
 }
 
-func (p *Printer) field(fields ...string) {
+func (p *hasher) field(fields ...string) {
 	for _, s := range fields {
 		p.buf = binary.AppendUvarint(p.buf, uint64(len(s)))
 		p.buf = append(p.buf, s...)
@@ -292,7 +326,10 @@ func (p *Printer) field(fields ...string) {
 // keptBuffer bounds what is kept of a buffer that was grown for a large message.
 const keptBuffer = 64 << 10
 
-func (p *Printer) end() Hash {
+func (p *hasher) end() Hash {
+	if p.h == nil {
+		p.h = sha256.New()
+	}
 	p.h.Reset()
 	_, _ = p.h.Write(p.buf)
 	var sum [sha256.Size]byte

@@ -53,8 +53,17 @@ func NewRecord(p *Print, before *Record) *Record {
 }
 
 func pairs(parts []Part) (out [][2]string) {
+	if len(parts) == 0 {
+		return nil
+	}
+	out = make([][2]string, len(parts))
+	all := make([]byte, 0, len(parts)*hashLetters)
 	for i := range parts {
-		out = append(out, [2]string{parts[i].Name, parts[i].Hash.String()})
+		all = parts[i].Hash.append(all)
+	}
+	hashes := string(all) // in one piece: a long conversation has thousands
+	for i := range parts {
+		out[i] = [2]string{parts[i].Name, hashes[i*hashLetters : (i+1)*hashLetters]}
 	}
 	return out
 }

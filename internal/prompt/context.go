@@ -193,8 +193,15 @@ func fold(s, prefix string) bool {
 // replies of models. m is not changed; it is given back where nothing is to be done.
 // The same message gives the same bytes.
 func Neutral(m message.Message) message.Message {
+	Neutralize(&m)
+	return m
+}
+
+// Neutralize makes a message what [Neutral] gives. Its content is not changed but
+// replaced, where there is something to do.
+func Neutralize(m *message.Message) {
 	if m.Role != message.RoleUser && m.Role != message.RoleToolResult {
-		return m
+		return
 	}
 	copied := false
 	for i := range m.Content {
@@ -211,5 +218,4 @@ func Neutral(m message.Message) message.Message {
 		}
 		m.Content[i].Text, m.Content[i].Context = text, ""
 	}
-	return m
 }

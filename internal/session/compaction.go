@@ -203,7 +203,13 @@ func Context(path []*store.Entry) (items []Item, made *Made, problems []Problem)
 // too large, or refused, in the same order: who reads a conversation again has to see it
 // as who kept it. made is the compaction that it begins with, or nil. left is ordered by
 // time.
-func Reduce(items []Item, made *Made, left []*store.Quarantine) {
+//
+// items are not changed; where nothing was done it gives them back.
+func Reduce(items []Item, made *Made, left []*store.Quarantine) []Item {
+	if len(left) == 0 && (made == nil || len(made.Shortened) == 0) {
+		return items
+	}
+	items = slices.Clone(items)
 	at := make(map[string]int, len(items))
 	for i := range items {
 		at[items[i].Entry] = i
@@ -227,6 +233,7 @@ func Reduce(items []Item, made *Made, left []*store.Quarantine) {
 	for _, q := range left {
 		leave(q)
 	}
+	return items
 }
 
 // readCompaction reads the compaction at a place of a path, and finds the first entry

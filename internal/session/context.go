@@ -4,8 +4,9 @@
 package session
 
 import (
-	"encoding/json"
+	"runtime"
 	"slices"
+	"sync"
 
 	"agentd/internal/store"
 	"agentd/message"
@@ -39,34 +40,82 @@ type Problem struct{ Entry, What string }
 // Items gives the messages of a path, root first. An entry that can not be read is
 // left out and reported: one bad row must not cost the session.
 func Items(path []*store.Entry) (items []Item, problems []Problem) {
-	for _, e := range path {
-		switch {
-		case e.Kind == KindMessage:
-		case e.Kind == KindCustom, e.Kind == KindBranchSummary:
-			switch m, ok, err := shown(e); {
-			case err != nil:
-				problems = append(problems, Problem{e.ID, "it is damaged"})
+	if len(path) == 0 {
+		return nil, nil
+	}
+	items = make([]Item, len(path))
+	n := 0
+	for _, of := range parallel(len(path), func(from, to int) (p part) {
+		p.from, p.to, p.problems = from, from, nil
+		var d message.Decoder
+		for _, e := range path[from:to] {
+			ok, what := items[p.to].read(&d, e)
+			switch {
 			case ok:
-				items = append(items, Item{Entry: e.ID, Run: e.RunID, Message: m})
+				p.to++
+			case what != "":
+				p.problems = append(p.problems, Problem{e.ID, what})
 			}
-			continue
-		case silent(e.Kind):
-			continue
-		default:
-			problems = append(problems, Problem{e.ID, "it is of a kind that this agentd does not know: " + e.Kind})
-			continue
 		}
-		it := Item{Entry: e.ID, Run: e.RunID}
-		if err := json.Unmarshal(e.Body, &it.Message); err != nil || it.Role == "" {
-			problems = append(problems, Problem{e.ID, "it is damaged"})
-			continue
+		return p
+	}) {
+		if n != of.from {
+			copy(items[n:], items[of.from:of.to])
+		}
+		n += of.to - of.from
+		problems = append(problems, of.problems...)
+	}
+	clear(items[n:])
+	return items[:n], problems
+}
+
+// part is what of a path was read on one processor: items from an index to another.
+type part struct {
+	from, to int
+	problems []Problem
+}
+
+// least is how many entries are worth a goroutine of their own.
+const least = 128
+
+// parallel calls f for all of n, in parts that are read at the same time, and gives what
+// came of them in order.
+func parallel(n int, f func(from, to int) part) []part {
+	k := max(1, min(n/least, runtime.GOMAXPROCS(0)))
+	out := make([]part, k)
+	var wg sync.WaitGroup
+	for i := range k - 1 {
+		wg.Go(func() { out[i] = f(i*n/k, (i+1)*n/k) })
+	}
+	out[k-1] = f((k-1)*n/k, n)
+	wg.Wait()
+	return out
+}
+
+// read makes an item of an entry; false if there is none of it, and what is wrong with
+// the entry, if anything is.
+func (it *Item) read(d *message.Decoder, e *store.Entry) (ok bool, wrong string) {
+	*it = Item{Entry: e.ID, Run: e.RunID}
+	switch {
+	case e.Kind == KindMessage:
+		if err := d.Decode(e.Body, &it.Message); err != nil || it.Role == "" {
+			return false, "it is damaged"
 		}
 		if Retold(&it.Message) {
 			it.Details = nil // only entries of their own kinds are summaries
 		}
-		items = append(items, it)
+		return true, ""
+	case e.Kind == KindCustom, e.Kind == KindBranchSummary:
+		m, ok, err := shown(e)
+		if err != nil {
+			return false, "it is damaged"
+		}
+		it.Message = m
+		return ok, ""
+	case silent(e.Kind):
+		return false, ""
 	}
-	return items, problems
+	return false, "it is of a kind that this agentd does not know: " + e.Kind
 }
 
 // Texts gives the messages of items.
@@ -91,37 +140,56 @@ func Heal(msgs []message.Message) []message.Message {
 }
 
 // HealItems is [Heal] of messages that are known by their entries. What it adds has
-// none.
+// none. items are not changed; where nothing is to be done it gives them back.
 func HealItems(items []Item) []Item {
-	out := make([]Item, 0, len(items))
-	var open []message.Block // calls of the last reply that have no result yet
+	var out []Item // what items begin with until the first is left out or added
+	same := 0
+	put := func(it *Item, of int) {
+		if out == nil && of == same {
+			same++
+			return
+		}
+		if out == nil {
+			out = append(make([]Item, 0, len(items)+8), items[:same]...)
+		}
+		out = append(out, *it)
+	}
+	var open []*message.Block // calls of the last reply that have no result yet
 	flush := func() {
 		for _, c := range open {
-			out = append(out, Item{Message: message.ToolResult(c.ID, c.Name, true, message.Text(Interrupted))})
+			put(&Item{Message: message.ToolResult(c.ID, c.Name, true, message.Text(Interrupted))}, -1)
 		}
-		open = nil
+		open = open[:0]
 	}
-	for _, m := range items {
+	for i := range items {
+		m := &items[i]
 		switch {
 		case m.Custom():
 			continue
 		case m.Role == message.RoleToolResult:
-			i := slices.IndexFunc(open, func(c message.Block) bool { return c.ID == m.ToolCallID })
-			if i < 0 {
+			at := slices.IndexFunc(open, func(c *message.Block) bool { return c.ID == m.ToolCallID })
+			if at < 0 {
 				continue
 			}
-			open = append(open[:i:i], open[i+1:]...)
-			out = append(out, m)
+			open = slices.Delete(open, at, at+1)
+			put(m, i)
 		case m.Role == message.RoleAssistant && (m.StopReason == message.StopError || m.StopReason == message.StopAborted):
 			continue
 		default:
 			flush()
-			out = append(out, m)
+			put(m, i)
 			if m.Role == message.RoleAssistant {
-				open = m.ToolCalls()
+				for j := range m.Content {
+					if m.Content[j].Type == message.BlockToolCall {
+						open = append(open, &m.Content[j])
+					}
+				}
 			}
 		}
 	}
 	flush()
+	if out == nil {
+		return items[:same:same]
+	}
 	return out
 }

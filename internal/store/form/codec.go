@@ -202,35 +202,19 @@ func appendCopy(dst, lit []byte, dist, n int) []byte {
 // Unpack gives the content of a packed value, or ErrDamaged. Whatever the value
 // is, it makes at most maxContent bytes of it.
 func (c *Codec) Unpack(v []byte, dict ...[]byte) ([]byte, error) {
-	if len(v) < 2 {
-		return nil, ErrDamaged
+	form, size, data, err := opened(v)
+	switch {
+	case err != nil:
+		return nil, err
+	case form == formPlain:
+		return data, nil
+	case len(dict) == 0:
+		return expandFixed(nil, data, size, fixed(form))
 	}
-	form := v[0]
-	size, n := binary.Uvarint(v[1:])
-	if n <= 0 {
-		return nil, ErrDamaged
-	}
-	v = v[1+n:]
-	switch form {
-	case formPlain:
-		if uint64(len(v)) != size {
-			return nil, ErrDamaged
-		}
-		return v, nil
-	case formLZ1, formLZ2:
-		fixed := dictionary2
-		if form == formLZ1 {
-			fixed = dictionary1
-		}
-		if size > maxContent {
-			return nil, ErrDamaged
-		}
-		p := c.pool.Get().(*packer)
-		b, err := p.expand(v, int(size), fixed, dict)
-		c.keep(p)
-		return b, err
-	}
-	return nil, ErrDamaged
+	p := c.pool.Get().(*packer)
+	b, err := p.expand(data, size, fixed(form), dict)
+	c.keep(p)
+	return b, err
 }
 
 func (p *packer) expand(v []byte, size int, fixed string, dict [][]byte) ([]byte, error) {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -70,14 +71,9 @@ func entryOf(session string) func(row) *store.Entry {
 	}
 }
 
-// unpack fills in the bodies. One that is damaged stays as it is: it is not JSON, and
-// whoever reads it leaves that entry out and goes on.
-func (s *Store) unpack(es []*store.Entry) {
-	for _, e := range es {
-		if b, err := s.codec.UnpackBody(e.Body); err == nil {
-			e.Body = b
-		}
-	}
+// unpack fills in the bodies.
+func unpack(es []*store.Entry) {
+	form.UnpackBodies(len(es), func(i int) *json.RawMessage { return &es[i].Body })
 }
 
 // Entry implements store.SessionReader.
@@ -89,7 +85,7 @@ func (s *Store) Entry(ctx context.Context, tenant, sessionID, id string) (*store
 	if len(es) == 0 {
 		return nil, form.Refuse(store.ErrNotFound, "entry %s of session %s", id, sessionID)
 	}
-	s.unpack(es)
+	unpack(es)
 	return es[0], nil
 }
 
@@ -104,6 +100,10 @@ func (s *Store) Path(ctx context.Context, tenant, sessionID, leaf string) ([]*st
 	all, err := list(ctx, s, entryColumns, entryOf(sessionID), tenant, sessionID)
 	if err != nil {
 		return nil, err
+	}
+	if path := form.Line(all, leaf); path != nil {
+		unpack(path)
+		return path, nil
 	}
 	byID := make(map[string]*store.Entry, len(all))
 	for _, e := range all {
@@ -122,7 +122,7 @@ func (s *Store) Path(ctx context.Context, tenant, sessionID, leaf string) ([]*st
 		id = e.Parent
 	}
 	slices.Reverse(path)
-	s.unpack(path)
+	unpack(path)
 	return path, nil
 }
 
@@ -135,7 +135,7 @@ func (s *Store) Entries(ctx context.Context, tenant, sessionID, after string, li
 	if err != nil {
 		return nil, err
 	}
-	s.unpack(es)
+	unpack(es)
 	return es, nil
 }
 

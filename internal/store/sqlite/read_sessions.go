@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 
 	"agentd/internal/store"
@@ -76,34 +77,45 @@ func sessionKey(c *conn, tenant, id string) (int64, error) {
 	return k, err
 }
 
-const entryColumns = "SELECT id, parent, kind, run, run_id, created, body FROM entries"
+// The kind of most entries is message. Long sessions are read as a whole, and a NULL is
+// read several times faster than a text.
+const (
+	usualKind    = "message"
+	entryColumns = "SELECT id, parent, CASE kind WHEN '" + usualKind + "' THEN NULL ELSE kind END, run, run_id, created, body FROM entries"
+)
 
 // entryReader makes entries of rows. Most of them are of a handful of runs,
 // whose ids it looks up once (after the rows: a connection runs one statement
 // at a time).
 type entryReader struct {
-	codec   *form.Codec
 	session string
 	out     []*store.Entry
 	runs    []int64 // the key of the run of each entry in out
+	free    []store.Entry
 }
 
 func (er *entryReader) add(r row) {
-	e := &store.Entry{SessionID: er.session, ID: r.text(0), Parent: r.text(1), Kind: r.text(2),
+	if len(er.free) == 0 {
+		er.free = make([]store.Entry, min(len(er.out)+1, 128)) // read together, kept together
+	}
+	e := &er.free[0]
+	er.free = er.free[1:]
+	*e = store.Entry{SessionID: er.session, ID: r.text(0), Parent: r.text(1), Kind: r.text(2),
 		RunID: r.text(4), Created: r.int(5), Body: r.blob(6)}
+	if r[2] == nil {
+		e.Kind = usualKind
+	}
 	er.out = append(er.out, e)
 	er.runs = append(er.runs, r.int(3))
 }
 
-// resolve fills in what add left open: the runs, and the bodies, which stay packed
-// until it is known which entries are wanted. A body that is damaged stays as it is:
-// it is not JSON, and whoever reads it leaves that entry out and goes on.
+// unpack fills in the bodies of those of the entries that are wanted.
+func unpack(es []*store.Entry) {
+	form.UnpackBodies(len(es), func(i int) *json.RawMessage { return &es[i].Body })
+}
+
+// resolve fills in the runs, which add left open.
 func (er *entryReader) resolve(ctx context.Context, c *conn) error {
-	for _, e := range er.out {
-		if b, err := er.codec.UnpackBody(e.Body); err == nil {
-			e.Body = b
-		}
-	}
 	ids := map[int64]string{}
 	for i, k := range er.runs {
 		if k == 0 {
@@ -126,7 +138,7 @@ func (er *entryReader) resolve(ctx context.Context, c *conn) error {
 
 // Entry implements store.SessionReader.
 func (s *Store) Entry(ctx context.Context, tenant, sessionID, id string) (*store.Entry, error) {
-	er := entryReader{codec: s.codec, session: sessionID}
+	er := entryReader{session: sessionID}
 	err := s.read(ctx, func(c *conn) error {
 		k, err := sessionKey(c, tenant, sessionID)
 		if err != nil {
@@ -143,6 +155,7 @@ func (s *Store) Entry(ctx context.Context, tenant, sessionID, id string) (*store
 	if err != nil {
 		return nil, err
 	}
+	unpack(er.out)
 	if len(er.out) == 0 {
 		return nil, refuse(store.ErrNotFound, "entry %s of session %s", id, sessionID)
 	}
@@ -155,7 +168,7 @@ func (s *Store) Entry(ctx context.Context, tenant, sessionID, id string) (*store
 // It reads the session and links it in memory: for the usual session, which is
 // nearly one line, that is several times faster than a recursive query.
 func (s *Store) Path(ctx context.Context, tenant, sessionID, leaf string) ([]*store.Entry, error) {
-	er := entryReader{codec: s.codec, session: sessionID}
+	er := entryReader{session: sessionID}
 	var path []*store.Entry
 	err := s.read(ctx, func(c *conn) error {
 		k, err := sessionKey(c, tenant, sessionID)
@@ -176,10 +189,14 @@ func (s *Store) Path(ctx context.Context, tenant, sessionID, leaf string) ([]*st
 	if err != nil {
 		return nil, err
 	}
+	unpack(path)
 	return path, nil
 }
 
 func (er *entryReader) chain(leaf string) ([]*store.Entry, error) {
+	if path := form.Line(er.out, leaf); path != nil {
+		return path, nil
+	}
 	byID := make(map[string]int, len(er.out))
 	for i, e := range er.out {
 		byID[e.ID] = i
@@ -204,7 +221,7 @@ func (er *entryReader) chain(leaf string) ([]*store.Entry, error) {
 
 // Entries implements store.SessionReader. A limit of 0 gives all.
 func (s *Store) Entries(ctx context.Context, tenant, sessionID, after string, limit int) ([]*store.Entry, error) {
-	er := entryReader{codec: s.codec, session: sessionID}
+	er := entryReader{session: sessionID}
 	err := s.read(ctx, func(c *conn) error {
 		k, err := sessionKey(c, tenant, sessionID)
 		if err != nil {
@@ -221,5 +238,6 @@ func (s *Store) Entries(ctx context.Context, tenant, sessionID, after string, li
 	if err != nil {
 		return nil, err
 	}
+	unpack(er.out)
 	return er.out, nil
 }
