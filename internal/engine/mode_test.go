@@ -207,7 +207,9 @@ func TestAPlanSwitchesTheMode(t *testing.T) {
 			}
 			return a.model(ctx, step, req)
 		}, echoTool(tool.Once))
-		a.call = func(*model.Request) []message.Block { return []message.Block{call("a", ProposePlan, `{"plan":"1. act"}`)} }
+		a.call = func(*model.Request) []message.Block {
+			return []message.Block{call("a", ProposePlan, `{"plan":"1. act"}`)}
+		}
 		h.agents["test"].Plans = true
 		r := h.paused(h.begin(StartRequest{SessionMode: ModePlan, Input: blocks("go")}), 1)
 		for _, bad := range []AnswerRequest{{Decision: "reject", SessionMode: "edit"}, {Decision: "approve", SessionMode: "fast"}} {
