@@ -29,7 +29,7 @@ func catalogue(conf *profile.Config) *model.Catalogue {
 	var extra []model.Info
 	for _, name := range conf.Names() {
 		p := conf.Profiles[name]
-		for _, m := range append([]profile.Model{p.PrimaryModel}, p.FallbackModels...) {
+		for _, m := range slices.Concat([]profile.Model{p.PrimaryModel}, p.FallbackModels, p.Models) {
 			if m.Price == nil {
 				continue
 			}
@@ -78,7 +78,7 @@ func unpriced(conf *profile.Config) []Problem {
 		if p.MaxCostUSD == 0 && !shared {
 			continue
 		}
-		for _, m := range append([]profile.Model{p.PrimaryModel}, p.FallbackModels...) {
+		for _, m := range slices.Concat([]profile.Model{p.PrimaryModel}, p.FallbackModels, p.Models) {
 			if info := known.Lookup(m.Provider, m.Model); info.Priced() || m.Provider == "script" {
 				continue
 			}

@@ -53,6 +53,9 @@ type AppendRequest struct {
 	Kind    string           `json:"kind"`
 	Message *message.Message `json:"message,omitempty"`
 	Data    json.RawMessage  `json:"data,omitempty"`
+	// Profile says which models a model_change may name; "" is that of the session's
+	// last run.
+	Profile string `json:"profile,omitempty"`
 }
 
 // NavigateRequest moves a session's leaf.

@@ -26,6 +26,11 @@ type Run struct {
 	Profile        string `json:"profile"`
 	ProfileVersion string `json:"profile_version,omitempty"`
 	Mode           string `json:"mode"`
+	// SessionMode is ask, plan or edit; Model and Thinking are what the session chose.
+	// Lists leave them out.
+	SessionMode string `json:"session_mode,omitempty"`
+	Model       string `json:"model,omitempty"`
+	Thinking    string `json:"thinking,omitempty"`
 	// User is who the run is for; "key:" and a key's id if the client named nobody.
 	User       string        `json:"user,omitempty"`
 	Status     string        `json:"status"`
@@ -138,6 +143,8 @@ type StartRequest struct {
 	From string `json:"from,omitempty"`
 	// Mode is interactive (also "") or autonomous.
 	Mode string `json:"mode,omitempty"`
+	// SessionMode sets the mode of the session from this run on: ask, plan or edit.
+	SessionMode string `json:"session_mode,omitempty"`
 	// WhenBusy says what to do if the session has an active run: enqueue
 	// (also ""), reject, steer, interrupt or rollback.
 	WhenBusy string `json:"when_busy,omitempty"`
@@ -220,6 +227,8 @@ type AnswerRequest struct {
 	// interrupt's schema.
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Reason string          `json:"reason,omitempty"`
+	// SessionMode is the mode that the approval of a plan switches the session to.
+	SessionMode string `json:"session_mode,omitempty"`
 	// Remember allows calls like the approved one for the rest of the session.
 	Remember bool `json:"remember,omitempty"`
 }

@@ -33,6 +33,10 @@ type Started struct {
 	ProfileVersion string `json:"profile_version,omitempty"`
 	Mode           string `json:"mode"`
 	Model          string `json:"model,omitempty"`
+	// SessionMode is ask, plan or edit; Thinking is what the session asks of the model, if
+	// it does.
+	SessionMode string `json:"session_mode,omitempty"`
+	Thinking    string `json:"thinking,omitempty"`
 	// Warnings say what the run has to do without, such as the tools of a server
 	// that can not be reached.
 	Warnings []string `json:"warnings,omitempty"`
@@ -146,6 +150,8 @@ type Checkpoint struct {
 	ExpiresAt   string          `json:"expires_at,omitempty"`
 	Decision    string          `json:"decision,omitempty"`
 	Reason      string          `json:"reason,omitempty"`
+	// SessionMode is the mode that the approval of a plan switched the session to.
+	SessionMode string `json:"session_mode,omitempty"`
 	// RunID is the run that waits, when the event is shown on its root run.
 	RunID string `json:"run_id,omitempty"`
 }

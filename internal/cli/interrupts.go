@@ -129,6 +129,8 @@ completed, 1 failed, 3 waiting again, 130 cancelled.`,
 	f.StringVar(&answer, "answer", "", "the answer to a question")
 	f.StringVar(&args, "args", "", "other arguments for an approved call: a JSON object")
 	f.StringVar(&req.Reason, "reason", "", "why; the model reads it")
+	f.StringVar(&req.SessionMode, "mode", "", "with the approval of a plan: the mode that the session has from then on, such as edit")
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(sessionModes(), cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&req.Remember, "remember", false, "with approve: allow calls like this one for the rest of the session (agentd sessions rules lists them)")
 	f.BoolVarP(&follow, "follow", "f", false, "with --server: show how the run goes on")
 	_ = cmd.RegisterFlagCompletionFunc("decision", cobra.FixedCompletions(decisions(), cobra.ShellCompDirectiveNoFileComp))

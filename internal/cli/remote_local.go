@@ -140,7 +140,7 @@ func (l *local) Interrupts(ctx context.Context, status, cursor string, limit int
 // Answer implements interrupts.
 func (l *local) Answer(ctx context.Context, req client.AnswerRequest) (*client.Interrupt, error) {
 	i, err := l.rt.Answer(ctx, agentd.AnswerRequest{Run: req.Run, Interrupt: req.Interrupt, Decision: req.Decision, Args: req.Args,
-		Answer: req.Answer, Reason: req.Reason, By: "terminal", Remember: req.Remember})
+		Answer: req.Answer, Reason: req.Reason, By: "terminal", Remember: req.Remember, SessionMode: req.SessionMode})
 	return (*client.Interrupt)(i), err
 }
 
@@ -157,7 +157,7 @@ func runOf(r *agentd.Run, err error) (*client.Run, error) {
 		return nil, err
 	}
 	out := &client.Run{ID: r.ID, SessionID: r.SessionID, RootID: r.RootID, ParentID: r.ParentID, Profile: r.Profile,
-		ProfileVersion: r.ProfileVersion, Mode: r.Mode, Status: r.Status, StopReason: r.StopReason, Output: r.Output, Steps: r.Steps,
+		ProfileVersion: r.ProfileVersion, Mode: r.Mode, SessionMode: r.SessionMode, Model: r.Model, Thinking: r.Thinking, Status: r.Status, StopReason: r.StopReason, Output: r.Output, Steps: r.Steps,
 		Usage: r.Usage, Interrupts: interruptsOf(r.Interrupts), ToolCalls: r.ToolCalls, Error: r.Error, Metadata: r.Metadata,
 		CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt, LastSeq: r.LastSeq}
 	out.Proposals, _ = proposalsOf(r.Proposals, nil)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,8 +20,8 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
-	var profile, session, mode string
-	var context []string
+	var profile, session string
+	var context, modes []string
 	cmd := &cobra.Command{
 		Use:   "run [flags] DIRECTIVE",
 		Short: "Run an agent once, here, and show what it does",
@@ -49,9 +50,17 @@ DIRECTIVE is what to do; "-" reads it from standard input.`,
 			if err != nil {
 				return err
 			}
-			req := agentd.StartRequest{Profile: profile, SessionID: session, Mode: mode, Input: input(directive)}
+			req := agentd.StartRequest{Profile: profile, SessionID: session, Input: input(directive)}
 			for _, b := range about {
 				req.ContextBlocks = append(req.ContextBlocks, agentd.ContextBlock(b))
+			}
+			for _, mode := range modes {
+				// They have no name in common: --mode says which is meant.
+				if slices.Contains(sessionModes(), mode) {
+					req.SessionMode = mode
+				} else {
+					req.Mode = mode
+				}
 			}
 			return a.runOnce(cmd.Context(), req)
 		},
@@ -59,10 +68,10 @@ DIRECTIVE is what to do; "-" reads it from standard input.`,
 	f := cmd.Flags()
 	f.StringVarP(&profile, "profile", "p", "", "the agent (default: the configured one, or the demo without an API key)")
 	f.StringVarP(&session, "session", "s", "", "continue this session")
-	f.StringVar(&mode, "mode", "", "interactive (default) or autonomous: nobody will be asked")
+	f.StringSliceVar(&modes, "mode", nil, "interactive (default) or autonomous: nobody will be asked; and the mode of the session from now on: ask, plan or edit")
 	contextFlag(cmd, &context)
 	_ = cmd.RegisterFlagCompletionFunc("profile", a.completeProfiles)
-	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"interactive", "autonomous"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(append([]string{"interactive", "autonomous"}, sessionModes()...), cobra.ShellCompDirectiveNoFileComp))
 	a.dataFlag(cmd)
 	a.configsFlag(cmd)
 	return cmd
@@ -354,7 +363,7 @@ const raiseBudget = "raise_budget"
 func amends(i *client.Interrupt) string {
 	switch {
 	case i.Kind == "plan":
-		return `With approve, --args '{"plan": "…"}' changes the plan; --reason says why.`
+		return `With approve, --mode edit switches the session to mode edit; --args '{"plan": "…"}' changes the plan; --reason says why.`
 	case i.Kind != "approval":
 		return ""
 	case i.ToolCall != nil && i.ToolCall.Name == raiseBudget:

@@ -86,7 +86,7 @@ func TestExitCodes(t *testing.T) {
 		{"runs ls --server http://127.0.0.1:1", 1, "can not be reached"},
 		{"runs ls --data :memory:", 2, "name a folder"},
 		{"runs ls --data /none/such", 1, "no such file"},
-		{"sessions frobnicate", 2, "ls, show, tree, navigate, branch, label, fork, export, import, compact, rm, artifacts, cache, rules or revoke"},
+		{"sessions frobnicate", 2, "ls, show, tree, navigate, branch, label, mode, model, thinking, fork, export, import, compact, rm, artifacts, cache, rules or revoke"},
 		{"sessions ls --limit -1", 2, "negative"},
 		{"interrupts frobnicate", 2, "ls, show or answer"},
 		{"interrupts answer x", 2, "--decision"},

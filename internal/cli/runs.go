@@ -131,7 +131,7 @@ func (a *app) describeRun(r *client.Run, steps string) error {
 			problem += " " + shorten(r.Error.Hint, 300)
 		}
 	}
-	err := facts(a.Out, "run", r.ID, "session", r.SessionID, "parent", r.ParentID, "profile", profile, "mode", r.Mode, "status", status,
+	err := facts(a.Out, "run", r.ID, "session", r.SessionID, "parent", r.ParentID, "profile", profile, "mode", r.Mode, "session mode", notEdit(r.SessionMode), "model", shorten(r.Model, 100), "thinking", shorten(r.Thinking, 60), "status", status,
 		"created", second(r.CreatedAt), "started", second(r.StartedAt), "ended", ended, "usage", usage(&r.Usage, r.Steps), "budget", budget(r.Budget), "shares", shares(r.Budget),
 		"metadata", shorten(string(r.Metadata), 500), "error", problem)
 	if err != nil {

@@ -15,7 +15,7 @@ func (a *app) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions", Short: "Look at sessions, go on from any place in them, and delete them",
 		Long: `Look at sessions, the conversations that runs belong to, go on from any place in
 them, and delete them: on a server (--server), or in a data folder (--data).`,
-		Args: exactly(0, "a command: ls, show, tree, navigate, branch, label, fork, export, import, compact, rm, artifacts, cache, rules or revoke"),
+		Args: exactly(0, "a command: ls, show, tree, navigate, branch, label, mode, model, thinking, fork, export, import, compact, rm, artifacts, cache, rules or revoke"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	a.placeFlags(cmd)
 	var limit int
@@ -42,7 +42,7 @@ them, and delete them: on a server (--server), or in a data folder (--data).`,
 			}, func(p place) error { return a.deleteSession(ctx, p, args[0]) })
 		}}
 	cmd.AddCommand(ls, show, rm, a.sessionsArtifacts(), a.sessionsCache(), a.sessionsRules(), a.sessionsRevoke(), a.sessionsCompact(),
-		a.sessionsTree(), a.sessionsNavigate(), a.sessionsBranch(), a.sessionsLabel(), a.sessionsFork(), a.sessionsExport(), a.sessionsImport())
+		a.sessionsTree(), a.sessionsNavigate(), a.sessionsBranch(), a.sessionsLabel(), a.sessionsMode(), a.sessionsModel(), a.sessionsThinking(), a.sessionsFork(), a.sessionsExport(), a.sessionsImport())
 	return cmd
 }
 
@@ -77,8 +77,9 @@ func (a *app) showSession(ctx context.Context, p sessions, id string) error {
 			Entries []*client.Entry `json:"entries"`
 		}{s, entries})
 	}
+	set := settingsOf(entries)
 	err = facts(a.Out, "session", s.ID, "title", shorten(s.Title, 100), "created", second(s.CreatedAt), "updated", second(s.UpdatedAt),
-		"metadata", shorten(string(s.Metadata), 500))
+		"model", shorten(set.Model, 60), "mode", shorten(set.Mode, 60), "thinking", shorten(set.Thinking, 60), "metadata", shorten(string(s.Metadata), 500))
 	for _, e := range entries {
 		if err == nil {
 			err = a.showEntry(e)

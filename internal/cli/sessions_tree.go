@@ -42,7 +42,7 @@ func (l *local) Tree(ctx context.Context, sessionID string) (*client.Tree, error
 
 // Append implements trees.
 func (l *local) Append(ctx context.Context, sessionID string, req client.AppendRequest) (*client.Entry, error) {
-	e, err := l.rt.AppendEntry(ctx, agentd.AppendRequest{SessionID: sessionID, Kind: req.Kind, Message: req.Message, Data: req.Data})
+	e, err := l.rt.AppendEntry(ctx, agentd.AppendRequest{SessionID: sessionID, Kind: req.Kind, Message: req.Message, Data: req.Data, Profile: req.Profile})
 	return (*client.Entry)(e), err
 }
 

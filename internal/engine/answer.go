@@ -26,7 +26,10 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 	if err := e.canGoOn(ctx, req.Tenant, row); err != nil {
 		return nil, err
 	}
-	in := run.Answered{At: run.At{Now: e.now()}, Interrupt: row.ID, Decision: req.Decision, Reason: req.Reason}
+	if err := planMode(row, &req); err != nil {
+		return nil, err
+	}
+	in := run.Answered{At: run.At{Now: e.now()}, Interrupt: row.ID, Decision: req.Decision, Reason: req.Reason, Mode: req.SessionMode}
 	change := store.InterruptChange{ID: row.ID, InterruptAnswer: store.InterruptAnswer{Status: "answered",
 		Answer: req.Answer, Reason: req.Reason, AnsweredBy: req.By, Answered: in.Now}}
 	if err := e.complete(ctx, &in, &change, row, &req); err != nil {

@@ -54,7 +54,10 @@ type StartRequest struct {
 	// it is listed apart, and deleted Config.KeepEphemeral after its last run.
 	Ephemeral bool
 	Mode      string // Interactive (also ""), Autonomous
-	WhenBusy  WhenBusy
+	// SessionMode sets the mode of the session from this run on: ModeAsk, ModePlan or
+	// ModeEdit; "" leaves it as it is.
+	SessionMode string `json:",omitempty"`
+	WhenBusy    WhenBusy
 	// Context is free-form data that the prompt shows to the model.
 	Context json.RawMessage
 	// Page is the page of the host application that is open: a JSON text or
@@ -138,6 +141,9 @@ type Run struct {
 	Profile        string           `json:"profile"`
 	ProfileVersion string           `json:"profile_version,omitempty"`
 	Mode           string           `json:"mode"`
+	SessionMode    string           `json:"session_mode,omitempty"` // of a run that started; lists leave it out, and the next two
+	Model          string           `json:"model,omitempty"`        // that the session chose
+	Thinking       string           `json:"thinking,omitempty"`
 	User           string           `json:"user,omitempty"` // who the run is for: as the client named them, or "key:" and the API key's id
 	Status         string           `json:"status"`
 	StopReason     string           `json:"stop_reason,omitempty"`
@@ -196,6 +202,9 @@ type AnswerRequest struct {
 	Answer json.RawMessage
 	Reason string
 	By     string
+	// SessionMode is the mode that the approval of a plan switches the session to; ""
+	// leaves it.
+	SessionMode string
 	// Remember allows calls like the approved one for the rest of the session. It
 	// is refused, and the interrupt stays open, for calls that are a person's
 	// decision each time: those that delete, and all but plain commands.

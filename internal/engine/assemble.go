@@ -42,6 +42,7 @@ type assembled struct {
 	// For this agent and these tools.
 	agent *Agent
 	tools []string
+	mode  string
 	// parts and sections are the system prompt; sections has the examples, too.
 	parts    []model.SystemPart
 	sections []model.Section
@@ -54,7 +55,7 @@ type assembled struct {
 
 // facts are what the sections of the run's prompt depend on, at a time.
 func (d *driver) promptFacts(at time.Time) *prompt.Facts {
-	return &prompt.Facts{RunMode: d.row.Mode, Profile: d.row.Profile, User: d.row.User, Tools: d.tools.set.Names(), Named: d.agent.Facts,
+	return &prompt.Facts{RunMode: d.row.Mode, Mode: d.mode(), Profile: d.row.Profile, User: d.row.User, Tools: d.tools.set.Names(), Named: d.agent.Facts,
 		Date: at.Format("2006-01-02"), Time: at.Format("15:04 MST")}
 }
 
@@ -63,10 +64,10 @@ func (d *driver) promptFacts(at time.Time) *prompt.Facts {
 func (d *driver) system() ([]model.SystemPart, []model.Section) {
 	p := &d.prompt
 	tools := d.tools.set.Names()
-	if p.agent == d.agent && slices.Equal(p.tools, tools) {
+	if p.agent == d.agent && p.mode == d.mode() && slices.Equal(p.tools, tools) {
 		return p.parts, p.sections
 	}
-	p.agent, p.tools = d.agent, tools
+	p.agent, p.mode, p.tools = d.agent, d.mode(), tools
 	began := time.UnixMilli(d.row.Created).In(d.e.cfg.Now().Location())
 	p.parts, p.sections = d.agent.Prompt.System(d.promptFacts(began))
 	if s := d.spec.Overrides.System; s != "" {
@@ -194,10 +195,14 @@ func (d *driver) assemble(input string, m *message.Message) *message.Message {
 	if d.agent.Prompt != nil {
 		own = append(own[:len(own):len(own)], d.agent.Prompt.Blocks(d.promptFacts(d.e.cfg.Now()))...)
 	}
-	if len(given) == 0 && len(own) == 0 {
+	mode, moded := d.modeBlock()
+	if len(given) == 0 && len(own) == 0 && !moded {
 		return m
 	}
 	var content []message.Block
+	if moded {
+		content = append(content, mode)
+	}
 	for i := range own {
 		b := own[i].Content()
 		if !slices.ContainsFunc(given, func(g message.Block) bool { return g.Context == b.Context }) && d.conv.told.News(&b) {

@@ -41,7 +41,6 @@ func TestContextIsToldWhenItChanges(t *testing.T) {
 	var err error
 	world, fails := "w1", false
 	a := h.agents["test"]
-	a.Facts = map[string]string{"mode": "plan"}
 	a.Context = []ContextSource{
 		func(_ context.Context, of *ContextRequest) ([]prompt.Block, error) {
 			if of.Words != "go" || of.RunMode != Interactive || of.Profile != "test" || of.Now.IsZero() {
@@ -60,7 +59,7 @@ func TestContextIsToldWhenItChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	set("plan")
+	set("edit")
 	session := ""
 	for i, tt := range []struct {
 		before func()
@@ -72,7 +71,7 @@ func TestContextIsToldWhenItChanges(t *testing.T) {
 		{nil, nil, nil},
 		{func() { world = "w2" }, []ContextBlock{block("tree", "b")}, []string{"world=w2", "tree=b"}},
 		{h.restart, []ContextBlock{block("tree", "b")}, nil},
-		{func() { set("edit") }, []ContextBlock{block("tree", "")}, []string{"section.plan=-", "tree=-"}},
+		{func() { set("plan") }, []ContextBlock{block("tree", "")}, []string{"section.plan=-", "tree=-"}},
 		{nil, []ContextBlock{block("tree", "")}, nil},
 		{func() { fails = true }, []ContextBlock{block("world", "theirs")}, []string{"world=theirs"}},
 		{func() { fails = false }, []ContextBlock{block("world", "theirs")}, nil}, // what the request says comes first

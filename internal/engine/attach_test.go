@@ -169,7 +169,7 @@ func TestRepetitionsWithPages(t *testing.T) {
 	}
 	for name := range reflect.TypeFor[StartRequest]().NumField() {
 		f := reflect.TypeFor[StartRequest]().Field(name).Name
-		if _, there := members[f]; there == (f == "Page" || f == "References" || f == "ContextBlocks" || f == "Defaulted" || f == "Scheduled" || f == "anyMode" || f == "User" || f == "Caller" || f == "Compact" || f == "From" || f == "Fingerprint" || f == "leaves" || f == "skill") {
+		if _, there := members[f]; there == (f == "Page" || f == "References" || f == "ContextBlocks" || f == "Defaulted" || f == "Scheduled" || f == "anyMode" || f == "User" || f == "Caller" || f == "Compact" || f == "SessionMode" || f == "From" || f == "Fingerprint" || f == "leaves" || f == "skill") {
 			t.Errorf("member %s of an old request's hash: %v", f, there)
 		}
 	}

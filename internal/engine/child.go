@@ -22,7 +22,7 @@ type childEnd struct {
 // runChild starts the child run of a call, or finds it, and waits for its end. If
 // the parent's process is stopping there is no result: the next one finds the
 // child again.
-func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage, pots []run.Pot) (childEnd, bool) {
+func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage, mode string, pots []run.Pot) (childEnd, bool) {
 	fail := func(err error) (childEnd, bool) {
 		m := message.ToolResult(eff.CallID, CreateSubagent, true, message.Text("Subagent failed: "+describe(err)))
 		return childEnd{message: &m}, true
@@ -40,11 +40,11 @@ func (e *Engine) runChild(ctx context.Context, tenant string, parent *store.Run,
 		return e.stopChild(ref, eff, fail)
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		err = e.startChild(ctx, tenant, parent, eff, args, pots)
+		err = e.startChild(ctx, tenant, parent, eff, args, mode, pots)
 		for e.away(ctx, err) {
 			// It may have been made all the same.
 			if _, err = e.store.Run(ctx, tenant, eff.Child); errors.Is(err, store.ErrNotFound) {
-				err = e.startChild(ctx, tenant, parent, eff, args, pots)
+				err = e.startChild(ctx, tenant, parent, eff, args, mode, pots)
 			}
 		}
 	}
@@ -125,19 +125,20 @@ func childResult(eff run.SpawnChild, r *Run) (childEnd, bool) {
 }
 
 // deepen notes how many runs are above a child, and what it shares with them.
-func deepen(child, parent *store.Run, pots []run.Pot) error {
+// mode is the parent's: the child's is that or a stricter one.
+func deepen(child, parent *store.Run, mode string, pots []run.Pot) error {
 	var above, sp spec
 	if err := errors.Join(json.Unmarshal(parent.Spec, &above), json.Unmarshal(child.Spec, &sp)); err != nil {
 		return err
 	}
-	sp.Depth, sp.Pots = above.Depth+1, pots
+	sp.Depth, sp.Pots, sp.MaxMode = above.Depth+1, pots, mode
 	var err error
 	child.Spec, err = json.Marshal(sp)
 	return err
 }
 
 // startChild creates the child run with a session of its own.
-func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage, pots []run.Pot) error {
+func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Run, eff run.SpawnChild, args json.RawMessage, mode string, pots []run.Pot) error {
 	var a subagentArgs
 	if err := json.Unmarshal(args, &a); err != nil {
 		return fmt.Errorf("arguments: %w", err)
@@ -170,7 +171,7 @@ func (e *Engine) startChild(ctx context.Context, tenant string, parent *store.Ru
 	if row.RootID == "" {
 		row.RootID = parent.ID
 	}
-	if err := deepen(row, parent, pots); err != nil {
+	if err := deepen(row, parent, mode, pots); err != nil {
 		return internal("engine.startChild", err)
 	}
 	st := run.New(row.ID, row.SessionID)

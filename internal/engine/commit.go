@@ -346,6 +346,8 @@ func (d *driver) writeTo(tx *store.Tx, w run.Write, now int64) {
 		}
 		d.entry(tx, w.Entry, w.Parent, d.assemble(w.Input, d.remembering(w.Input, m)), now)
 		tx.DropInputs = append(tx.DropInputs, store.InputRef{RunID: d.ref.ID, ID: w.Input})
+	case run.AppendSetting:
+		d.writeSetting(tx, w, now)
 	case run.AppendCompaction:
 		d.writeCompaction(tx, w, now)
 	case run.RollBack:

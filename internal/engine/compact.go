@@ -385,7 +385,7 @@ func (c *compaction) describe(s *sizes) {
 		body.TokensBefore = s.fixed + session.MessageTokens(c.msgs)
 	}
 	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], d.reads, &c.earlier, s.files())
-	body.Context = session.Carry(c.msgs[:c.cut.To], d.windowFor(s, c.eff.Reason)/carriedPart)
+	body.Context = d.carriedMode(session.Carry(c.msgs[:c.cut.To], d.windowFor(s, c.eff.Reason)/carriedPart))
 	c.made.to = c.cut.To
 	if c.cut.To < len(c.msgs) {
 		body.FirstKept = d.conv.origins[c.cut.To].entry

@@ -21,6 +21,10 @@ type conversation struct {
 	tip      string   // the entry of the last message
 	// told is what the messages say beside people's words, by kind.
 	told prompt.Told
+	// settings are what the session's path amounts to, as it was read.
+	settings session.Settings
+	// unheeded are those that the run does not obey, and why.
+	unheeded []string
 	// problems are entries that the conversation goes on without.
 	problems []session.Problem
 	// pending are entries whose parent is not the tip yet, by parent: results
@@ -38,7 +42,7 @@ type conversation struct {
 
 type pendingEntry struct {
 	id  string
-	msg *message.Message
+	msg *message.Message // nil: nothing that models are shown
 }
 
 // wrote takes in an entry that is being written.
@@ -56,6 +60,14 @@ func (c *conversation) wrote(id, parent string, m *message.Message) {
 	}
 }
 
+// skip takes in an entry that is being written and says nothing to models.
+func (c *conversation) skip(id, parent string) {
+	if c.pending == nil {
+		c.pending = map[string]pendingEntry{}
+	}
+	c.pending[parent] = pendingEntry{id: id}
+}
+
 // advance moves along the entries that follow each other, up to leaf.
 func (c *conversation) advance(leaf string) {
 	for c.tip != leaf {
@@ -64,6 +76,10 @@ func (c *conversation) advance(leaf string) {
 			return
 		}
 		delete(c.pending, c.tip)
+		if next.msg == nil {
+			c.tip = next.id
+			continue
+		}
 		c.messages = append(c.messages, prompt.Neutral(*next.msg))
 		c.origins = append(c.origins, origin{entry: next.id, own: true})
 		c.tip = next.id
@@ -138,7 +154,7 @@ func (d *driver) load() (run.Input, error) {
 		return d.abort("bad_tools", err), nil
 	}
 	d.tools.recall, d.tools.recalled, d.tools.untrusted = d.remembered, map[string]string{}, d.untrusted
-	d.tools.depth, d.tools.deepest = d.spec.Depth, e.cfg.MaxSubagentDepth
+	d.tools.depth, d.tools.deepest, d.tools.mode = d.spec.Depth, e.cfg.MaxSubagentDepth, d.mode
 	if err := d.loadConversation(ctx); err != nil {
 		return nil, err
 	}
@@ -233,7 +249,7 @@ func (d *driver) loadAgent() error {
 		}
 		// One that came in spite of the cancel may lack what had not come yet.
 		if ctx.Err() == nil {
-			d.agent = l.agent
+			d.agent = d.lead(l.agent)
 			return l.err
 		}
 	case <-ctx.Done():
@@ -275,6 +291,9 @@ func (d *driver) loadConversation(ctx context.Context) error {
 		}
 	}
 	c.made, c.problems = made, append(problems, bad...)
+	if c.settings = session.SettingsAt(path); warm != nil {
+		c.settings = warm.settings
+	}
 	for _, p := range c.problems {
 		e.log.Error("the conversation goes on without an entry", "session", d.row.SessionID, "entry", p.Entry, "reason", p.What)
 	}
@@ -418,6 +437,8 @@ func (d *driver) started() run.Input {
 	}
 	settings := d.agent.Settings
 	settings.Autonomous = d.row.Mode == Autonomous
+	mode, set := d.settings(&settings)
+	d.agent = d.agent.led(settings.Model, settings.Thinking)
 	settings.Models = len(d.agent.Models)
 	d.spec.Overrides.narrow(&settings)
 	d.turnSettings(&settings)
@@ -430,5 +451,5 @@ func (d *driver) started() run.Input {
 		stood = &at
 	}
 	return run.Started{At: d.at(), Settings: settings, EntryBase: entryBase(d.spec.EntryBase, d.stands), Leaf: leaf, Stood: stood, Prompt: d.spec.Prompt,
-		Routing: d.agent.Routing, Facts: d.facts(), Compact: d.spec.Compact != nil}
+		Routing: d.agent.Routing, Facts: d.facts(), Compact: d.spec.Compact != nil, Mode: mode, Set: set}
 }

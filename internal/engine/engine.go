@@ -44,7 +44,11 @@ type Agent struct {
 	Settings         run.Settings
 	// Models are tried in order; at least one.
 	Models []Model
-	Tools  tool.Set
+	// Choices are further models that a session may choose.
+	Choices []Model
+	// Modes are what the modes of sessions mean to it.
+	Modes Modes
+	Tools tool.Set
 	// Unreachable are the sources of tools that gave none when the agent was
 	// made: its runs work without, and say so. Reach, which is not nil then,
 	// tries to reach them again, for as long as each may take to connect; after

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"agentd/internal/store"
@@ -15,7 +16,7 @@ func (d *driver) warnings() []string {
 	for _, u := range d.agent.Unreachable {
 		w = append(w, u.String())
 	}
-	return append(w, d.conv.warnings()...)
+	return slices.Concat(w, d.conv.unheeded, d.conv.warnings())
 }
 
 // missing says it on one line, "" if nothing is.
@@ -75,9 +76,9 @@ func (d *driver) adopt(a *Agent) {
 		d.e.log.Error("the tools of a server that is back can not be used", "run", d.ref.ID, "error", err)
 		return
 	}
-	box.depth, box.deepest = d.tools.depth, d.tools.deepest
+	box.depth, box.deepest, box.mode = d.tools.depth, d.tools.deepest, d.tools.mode
 	box.recall, box.recalled = d.tools.recall, d.tools.recalled
 	box.raw, box.prepared, box.amended = d.tools.raw, d.tools.prepared, d.tools.amended
-	d.agent, d.tools = a, box
+	d.agent, d.tools = d.lead(a), box
 	d.measured = measured{} // that was with fewer tools
 }

@@ -322,7 +322,7 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 		d.children["tool/"+eff.CallID] = true
 	}
 	args := d.tools.args(eff.CallID, CreateSubagent)
-	parent, pots, readOn := *d.row, d.state.Settings.Pots, d.tools.readOn
+	parent, pots, readOn, mode := *d.row, d.state.Settings.Pots, d.tools.readOn, d.mode()
 	watched := d.watchTool(eff.Step, eff.CallID, CreateSubagent, true, d.agent.Redact)
 	return func() {
 		d.e.wg.Add(1)
@@ -338,7 +338,7 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 				}
 				args = amended
 			}
-			end, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args, pots)
+			end, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args, mode, pots)
 			if done {
 				res := tool.Result{Content: end.message.Content}
 				blob := d.e.capResult(&res, CreateSubagent, readOn) // it may have written a book

@@ -281,6 +281,9 @@ func (n *node) performModel(m *making, row *store.Run, c *poolModel) *poolModelR
 			used = &a.Models[i]
 		}
 	}
+	if used == nil {
+		used = a.find(c.Name)
+	}
 	if s := a.Compaction.Model; used == nil && s != nil && s.Name == c.Name {
 		used = s
 	}

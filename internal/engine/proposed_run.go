@@ -59,7 +59,7 @@ func (e *Engine) startProposedRun(ctx context.Context, tenant string, parent *st
 	if err != nil {
 		return "", "", internal("engine.startProposed", err)
 	}
-	if err := deepen(child, parent, above.Settings.Pots); err != nil {
+	if err := deepen(child, parent, above.Mode, above.Settings.Pots); err != nil {
 		return "", "", internal("engine.startProposed", err)
 	}
 	lane := Ref{tenant, child.SessionID}

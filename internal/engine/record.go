@@ -66,6 +66,9 @@ func (d *driver) enrich(ev event.Event) event.Event {
 		p.RootRunID, p.ParentRunID = d.row.RootID, d.row.ParentID
 		p.Profile, p.ProfileVersion, p.Mode = d.row.Profile, d.row.Version, d.row.Mode
 		p.Model, p.Warnings = d.agent.Models[0].Name, d.warnings()
+		if p.Thinking = d.state.Settings.Thinking; d.mode() != ModeEdit {
+			p.SessionMode = d.mode()
+		}
 	case *event.Resumed:
 		p.Warnings = d.warnings()
 	case *event.Step:

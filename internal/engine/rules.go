@@ -150,6 +150,7 @@ func (e *Engine) boxOf(ctx context.Context, tenant string, r *store.Run) (*Agent
 		return nil, nil, internal("engine.Answer", err)
 	}
 	box.prepared = map[string]json.RawMessage{}
+	box.mode = func() string { return modeOf(r) }
 	return agent, &box, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"agentd/fault"
+	"agentd/internal/policy"
 	"agentd/internal/prompt"
 	"agentd/internal/rate"
 	"agentd/internal/run"
@@ -28,6 +29,10 @@ type spec struct {
 	// From is where it starts; nil is the session's leaf when it does.
 	From      *string   `json:"from,omitempty"`
 	Overrides Overrides `json:"overrides"`
+	// SessionMode is the mode that the request sets, "" for that of the session; MaxMode is
+	// that of the run above, which a stricter one only narrows.
+	SessionMode string `json:"session_mode,omitempty"`
+	MaxMode     string `json:"max_mode,omitempty"`
 	// Depth is how many runs are above it.
 	Depth int `json:"depth,omitempty"`
 	// Pots are the budgets that it shares with the runs above it.
@@ -172,8 +177,14 @@ func (req *StartRequest) validate() error {
 		req.Mode, req.anyMode = Interactive, true
 	}
 	switch {
+	case policy.IsMode(req.Mode):
+		return &fault.Error{Kind: fault.Invalid, Field: "mode", Err: fmt.Errorf("%q is a mode of the session, not of the run", req.Mode), Hint: "Give it as session_mode; mode is interactive or autonomous."}
 	case req.Mode != Interactive && req.Mode != Autonomous:
 		return bad("mode", "%q is not a mode: use interactive or autonomous", req.Mode)
+	case req.SessionMode != "" && !policy.IsMode(req.SessionMode):
+		return noMode(req.SessionMode)
+	case req.SessionMode != "" && req.Compact != nil:
+		return bad("session_mode", "a compaction does not change the mode")
 	case req.Compact != nil && (req.SessionID == "" || len(req.Input)+len(req.History) > 0):
 		return bad("compact", "it goes with a session that is there, and with no input")
 	case req.Compact != nil && req.WhenBusy != "" && req.WhenBusy != Enqueue && req.WhenBusy != Reject:
@@ -227,7 +238,7 @@ func (e *Engine) accept(ctx context.Context, req *StartRequest, agent *Agent) (*
 	now := e.now()
 	id := e.cfg.NewID()
 	tx := &store.Tx{Tenant: req.Tenant}
-	sp := spec{EntryBase: id, Overrides: req.Overrides, Page: req.Page, References: req.References, Compact: req.Compact, Leaves: req.leaves}
+	sp := spec{EntryBase: id, Overrides: req.Overrides, Page: req.Page, References: req.References, Compact: req.Compact, Leaves: req.leaves, SessionMode: req.SessionMode}
 	row := &store.Run{ID: "run_" + id, SessionID: req.SessionID, Profile: agent.Profile, Version: agent.Version, Mode: req.Mode, User: req.user(),
 		IdempotencyKey: req.IdempotencyKey, RequestHash: req.hash(), Metadata: req.Metadata, Created: now,
 		RunUpdate: store.RunUpdate{Status: string(run.Queued)}}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,9 @@ type toolbox struct {
 	set       tool.Set
 	validator *tool.Validator
 	rules     policy.Rules
+	// mode gives the mode of the session, modes say what it allows.
+	mode      func() string
+	modes     policy.Modes
 	subagents []string
 	auto      bool
 	freeform  bool
@@ -43,7 +47,7 @@ type toolbox struct {
 }
 
 func (e *Engine) newToolbox(a *Agent, o *Overrides, autonomous bool) (toolbox, error) {
-	b := toolbox{validator: e.validator, rules: a.Rules, subagents: a.Subagents, auto: autonomous, freeform: a.Freeform, missing: missing(a), cache: a.CacheTools}
+	b := toolbox{validator: e.validator, rules: a.Rules, modes: a.Modes.Allows, subagents: a.Subagents, auto: autonomous, freeform: a.Freeform, missing: missing(a), cache: a.CacheTools}
 	if o.NoTools {
 		return b, nil
 	}
@@ -115,6 +119,10 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 		return v
 	}
 	b.prepared[in.CallID] = args
+	if why := b.forbids(&spec, args); why != "" {
+		v.Reason = why
+		return v
+	}
 	switch spec.Kind {
 	case "ask":
 		v.Decision = run.Ask
@@ -165,6 +173,14 @@ func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 	return v
 }
 
+// forbids says why the session's mode forbids a call, or "".
+func (b *toolbox) forbids(spec *tool.Spec, args json.RawMessage) string {
+	if b.mode == nil {
+		return ""
+	}
+	return b.modes.Forbids(b.mode(), spec, args)
+}
+
 // shown gives a call's arguments as people see them: as a person changed them,
 // else as the model wrote them.
 func (b *toolbox) shown(callID string) (args json.RawMessage, amended bool) {
@@ -183,6 +199,9 @@ func (b *toolbox) amend(callID, name string, raw json.RawMessage) (json.RawMessa
 	args, aerr := b.validator.Prepare(spec, raw)
 	if aerr != nil {
 		return nil, aerr
+	}
+	if why := b.forbids(&spec, args); why != "" {
+		return nil, errors.New(why) // a person decides about the call, and not about the mode
 	}
 	b.prepared[callID] = args
 	return args, nil

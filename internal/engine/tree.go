@@ -30,6 +30,8 @@ type AppendRequest struct {
 	Kind    string
 	Message *message.Message
 	Data    json.RawMessage
+	// Profile says which models may be named; "" is that of the session's last run.
+	Profile string
 }
 
 // NavigateRequest moves a session's leaf.
@@ -223,6 +225,9 @@ func (e *Engine) AppendEntry(ctx context.Context, req AppendRequest) (*EntryView
 	body, err := session.CheckData(req.Kind, req.Data)
 	if err != nil {
 		return nil, invalidBody(err)
+	}
+	if err := e.checkSetting(ctx, &req, body); err != nil {
+		return nil, err
 	}
 	var wrote *store.Entry
 	_, err = e.alter(ctx, ref, func(c *treeChange) error {

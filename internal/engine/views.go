@@ -108,6 +108,9 @@ func readable(raw json.RawMessage) json.RawMessage {
 func (e *Engine) view(ctx context.Context, tenant string, row *store.Run) (*Run, error) {
 	r := summary(row)
 	r.Budget = e.budget(ctx, tenant, row)
+	if st, err := run.Decode(row.State); err == nil && st.Status != run.Queued {
+		r.SessionMode, r.Model, r.Thinking = modeOf(row), st.Settings.Model, st.Settings.Thinking
+	}
 	if row.OutputEntry != "" {
 		m, err := e.message(ctx, tenant, row.SessionID, row.OutputEntry)
 		if err != nil && ctx.Err() != nil {

@@ -30,6 +30,7 @@ type warmSession struct {
 	items    []session.Item
 	made     *session.Made // the compaction that they begin with, or nil
 	problems []session.Problem
+	settings session.Settings
 	bytes    int64
 }
 
@@ -97,7 +98,7 @@ func (e *Engine) kept(ctx context.Context, ref Ref, leaf string) *warmSession {
 	var path []*store.Entry
 	for id := leaf; id != w.leaf; {
 		r := byID[id]
-		if r == nil || r.Kind != session.KindMessage {
+		if r == nil || r.Kind != session.KindMessage && !session.IsSetting(r.Kind) {
 			return nil // another branch, or something that changes more than the end
 		}
 		delete(byID, id)
@@ -109,7 +110,8 @@ func (e *Engine) kept(ctx context.Context, ref Ref, leaf string) *warmSession {
 	}
 	items, problems := session.Items(path)
 	sendable(items)
-	next := &warmSession{session: ref, leaf: leaf, made: w.made, bytes: w.bytes + pathBytes(path)}
+	next := &warmSession{session: ref, leaf: leaf, made: w.made, bytes: w.bytes + pathBytes(path), settings: w.settings}
+	next.settings.Change(path)
 	next.items = append(w.items[:len(w.items):len(w.items)], items...)
 	next.problems = append(w.problems[:len(w.problems):len(w.problems)], problems...)
 	e.warm.put(next)
@@ -121,7 +123,7 @@ func (e *Engine) keep(ref Ref, leaf string, path []*store.Entry, items []session
 	if e.hooked() || len(items) < warmEntries {
 		return
 	}
-	e.warm.put(&warmSession{session: ref, leaf: leaf, items: items[:len(items):len(items)], made: made, problems: problems, bytes: pathBytes(path)})
+	e.warm.put(&warmSession{session: ref, leaf: leaf, items: items[:len(items):len(items)], made: made, problems: problems, bytes: pathBytes(path), settings: session.SettingsAt(path)})
 }
 
 func pathBytes(path []*store.Entry) (n int64) {

@@ -34,6 +34,7 @@ func (l *loader) check(settings *decoder, files []*profileFile) {
 		l.references(f)
 		l.values(f)
 		l.rates(f)
+		l.modes(f)
 		l.sections(f)
 		d.notices(p)
 		if len(d.problems.Errors()) == 0 {
@@ -92,10 +93,13 @@ func (l *loader) models(f *profileFile) {
 	for i := range p.FallbackModels {
 		l.model(d, fmt.Sprintf("fallback_models[%d]", i), &p.FallbackModels[i])
 	}
+	for i := range p.Models {
+		l.model(d, fmt.Sprintf("models[%d]", i), &p.Models[i])
+	}
 	if p.RoutingStrategy == "single" && len(p.FallbackModels) > 0 {
 		d.warn("fallback_models", "are never used with routing_strategy: single", "remove them, or write routing_strategy: fallback")
 	}
-	if d.wrong("primary_model") || d.wrong("fallback_models") || !d.has("primary_model") {
+	if d.wrong("primary_model") || d.wrong("fallback_models") || d.wrong("models") || !d.has("primary_model") {
 		return
 	}
 	if len(p.UsableModels(l.opts.Env)) > 0 {

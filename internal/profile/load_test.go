@@ -85,7 +85,13 @@ tags: [t, "${TAG:-u}"]
 primary_model: {provider: script, model: m, script: s/x.yaml}
 fallback_models:
   - {provider: openai, model: o, base_url: "http://127.0.0.1:1/v1", api_key_env: MY_KEY, headers: {X-A: "${H}"}, max_tokens_field: max_tokens, cache_ttl: 24h, prompt_cache_key: yes}
+models: [{provider: script, model: other}]
 routing_strategy: fallback
+mode: plan
+modes:
+  ask: {tools: [n], text: look}
+  plan: {tools: ["t_*"], commands: {sh: command}, files: {w: "plans/*.md"}, text: plan}
+  edit: {text: do}
 max_context_tokens: 100_000
 max_output_tokens: 1000
 temperature: 1

@@ -17,6 +17,7 @@ type Profile struct {
 	Prompting
 	ToolAccess
 	Approval
+	SessionModes
 	Budgets
 	Execution
 	Turns
@@ -53,6 +54,8 @@ type Routing struct {
 	PrimaryModel Model `json:"primary_model" required:"true" example:"{provider: anthropic, model: claude-sonnet-5}"`
 	// Models that take over, in order, when the one before is rate limited, overloaded, failing or too slow. Models whose API key is not set are left out.
 	FallbackModels []Model `json:"fallback_models,omitempty" example:"[{provider: openai, model: gpt-6-sol}]"`
+	// Further models that a session may choose (`agentd sessions model`), besides the primary one and the fallbacks. They answer only where they are chosen; the others stand in for them then.
+	Models []Model `json:"models,omitempty" example:"[{provider: anthropic, model: claude-opus-5}]"`
 	// How a model is chosen: `single` never falls back, `fallback` takes the models in order, `cost_aware` and `latency_aware` prefer the cheapest or fastest that works.
 	RoutingStrategy string `json:"routing_strategy" default:"fallback" enum:"single,fallback,cost_aware,latency_aware"`
 	// Tokens of the context window to use; 0: all that the model has.

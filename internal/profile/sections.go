@@ -19,8 +19,8 @@ import (
 type PromptParts struct {
 	// Folder of Markdown files, relative to the configs folder, each of which is a section of the prompt: see docs/prompts.md.
 	Sections string `json:"sections,omitempty" example:"sections/helpdesk"`
-	// What is known of the world that the agent works in, for `when` and `{{…}}` of sections: `version` and `mode` have a meaning there, other names are yours.
-	PromptFacts map[string]string `json:"prompt_facts,omitempty" example:"{version: \"4.4.0\", mode: edit, region: eu}"`
+	// What is known of the world that the agent works in, for `when` and `{{…}}` of sections: `version` has a meaning there, other names are yours. `mode` is the session's.
+	PromptFacts map[string]string `json:"prompt_facts,omitempty" example:"{version: \"4.4.0\", region: eu}"`
 	// Whether the prompt has the project's AGENTS.md files, from the top of the repository down to the working folder: `auto` for agents that read files there (built-in workspace tools), `always`, or `never`.
 	AgentsFiles string `json:"agents_files" default:"auto" enum:"auto,always,never"`
 	// What agentd puts beside a person's words, again only when it changed: `date` is the day, `environment` the working folder and the platform, `tree` the files of the workspace, as far as `limits.max_tree_depth`, `max_tree_entries` and `max_tree_bytes` allow.
@@ -45,8 +45,8 @@ type sectionWhen struct {
 	Tools []string `json:"tools,omitempty"`
 	// Patterns none of which may fit one.
 	WithoutTools []string `json:"without_tools,omitempty"`
-	// Values that the fact `mode` may have.
-	Mode []string `json:"mode,omitempty"`
+	// Modes of the session in which it is shown.
+	Mode []string `json:"mode,omitempty" enum:"ask,plan,edit"`
 	// A constraint on the fact `version`.
 	Version string `json:"version,omitempty" example:">=4.4.0"`
 }

@@ -81,6 +81,8 @@ func (f *Facts) lookup(name string) (value string, ok bool) {
 		return f.Time, true
 	case "run_mode":
 		return f.RunMode, true
+	case "mode":
+		return f.Mode, true
 	case "profile":
 		return f.Profile, true
 	case "user":
@@ -106,7 +108,7 @@ func Unknown(text string, named map[string]string) (names []string, lines []int)
 
 // FactNames are the facts that texts may have, sorted.
 func FactNames(named map[string]string) []string {
-	return slices.Sorted(slices.Values(slices.Concat([]string{"date", "time", "run_mode", "profile", "user", "tools"}, slices.Collect(maps.Keys(named)))))
+	return slices.Sorted(slices.Values(slices.Concat([]string{"date", "time", "run_mode", "mode", "profile", "user", "tools"}, slices.Collect(maps.Keys(named)))))
 }
 
 // fill puts facts in the place of placeholders. What nobody knows stays as it is.

@@ -59,7 +59,7 @@ type When struct {
 	// Tools are patterns (* and ?), each of which must fit a tool that the model may
 	// call; WithoutTools are patterns none of which may.
 	Tools, WithoutTools []string
-	// Mode are the values that the fact mode may have; empty: any.
+	// Mode are the session's modes in which it is shown; empty: all.
 	Mode []string
 	// Version is a constraint on the fact version, such as ">=4.4.0" or
 	// ">=4.0, <5"; empty: any. An unknown version fulfils none.
@@ -70,11 +70,13 @@ type When struct {
 type Facts struct {
 	// RunMode is interactive or autonomous.
 	RunMode string
+	// Mode is the session's: ask, plan or edit.
+	Mode    string
 	Profile string
 	User    string
 	// Tools are the names of the tools that the model may call, sorted.
 	Tools []string
-	// Named are the profile's own, version and mode among them.
+	// Named are the profile's own, version among them.
 	Named map[string]string
 	// Date is 2006-01-02, Time 15:04 with the zone; Time is empty for static and org
 	// sections, Date for static ones: they would break the cache.
@@ -87,7 +89,7 @@ func (s *Section) holds(f *Facts) bool {
 		return false
 	}
 	w := &s.When
-	if len(w.Mode) > 0 && !slices.Contains(w.Mode, f.Named["mode"]) {
+	if len(w.Mode) > 0 && !slices.Contains(w.Mode, f.Mode) {
 		return false
 	}
 	if w.Version != "" && !satisfies(f.Named["version"], w.Version) {

@@ -53,7 +53,7 @@ func TestSystemIsMadeInTiers(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	f := &Facts{RunMode: "autonomous", Tools: []string{"file_read", "grep"}, Named: map[string]string{"version": "4.3.1", "mode": "ask"}}
+	f := &Facts{RunMode: "autonomous", Tools: []string{"file_read", "grep"}, Mode: "ask", Named: map[string]string{"version": "4.3.1"}}
 	for _, tt := range []struct {
 		name string
 		s    Section

@@ -25,6 +25,33 @@ func (m *machine) closeInterrupt(c *Call, reason string) {
 	m.tell(event.CheckpointResolved, &event.Checkpoint{InterruptID: c.Interrupt, Kind: c.InterruptKind, Decision: "cancelled", Reason: reason})
 }
 
+// planApproved is what the model reads of a plan that a person approved, which may switch
+// the mode: from then on the run has the new one, and the session once the batch is over.
+func (m *machine) planApproved(in Answered) string {
+	s := &m.State
+	switched := ""
+	if in.Mode != "" && in.Mode != s.Mode {
+		s.Mode, s.Switched = in.Mode, true
+		switched = " The session is in mode " + in.Mode + " now."
+	}
+	changed := ""
+	if in.Amended {
+		changed = " with changes"
+	}
+	text := "A person approved the plan" + changed + "." + switched
+	if s.Mode != "" && s.Mode != modeEdit {
+		text += " The session stays in mode " + s.Mode + ", so do not begin with it: say that it is approved, and that the person switches to mode edit when you are to begin."
+		if in.Amended {
+			text += " The plan as it is now:\n" + in.Text
+		}
+		return text
+	}
+	if in.Amended {
+		return text + " Go on with it as it is now:\n" + in.Text
+	}
+	return text + " Go on with it."
+}
+
 // answered applies a person's answer. Several interrupts may be open; each is
 // answered on its own, in any order.
 func (m *machine) answered(in Answered) error {
@@ -51,6 +78,7 @@ func (m *machine) answered(in Answered) error {
 	}
 	m.forget() // people take their time, and what was read is as old
 	var result *message.Message
+	mode := ""
 	switch c.InterruptKind + " " + in.Decision {
 	case "approval approve":
 		if in.Amended {
@@ -60,10 +88,8 @@ func (m *machine) answered(in Answered) error {
 	case "uncertain retry":
 		c.Phase = CallReady
 	case "plan approve":
-		text := "A person approved the plan. Go on with it."
-		if in.Amended {
-			text = "A person approved the plan with changes. Go on with it as it is now:\n" + in.Text
-		}
+		mode = in.Mode
+		text := m.planApproved(in)
 		r := message.ToolResult(c.ID, c.Name, false, message.Text(text))
 		result = &r
 	case "plan reject":
@@ -87,7 +113,7 @@ func (m *machine) answered(in Answered) error {
 	default:
 		return m.illegal("%q does not answer an interrupt of kind %s", in.Decision, c.InterruptKind)
 	}
-	m.tell(event.CheckpointResolved, &event.Checkpoint{InterruptID: c.Interrupt, Kind: c.InterruptKind, Decision: in.Decision, Reason: in.Reason})
+	m.tell(event.CheckpointResolved, &event.Checkpoint{InterruptID: c.Interrupt, Kind: c.InterruptKind, Decision: in.Decision, Reason: in.Reason, SessionMode: mode})
 	if result != nil {
 		m.resolved(i, result, in.Decision, in.Reason)
 	}

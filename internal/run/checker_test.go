@@ -34,7 +34,9 @@ type checker struct {
 
 	entries  map[string]string // entry → parent
 	base     string            // where the run started
-	stood    string            // where the session stood
+	mode     string
+	sets     []Setting // to be written
+	stood    string    // where the session stood
 	settings Settings
 
 	batch     []string // calls of the last committed reply, in source order
@@ -209,6 +211,7 @@ func (c *checker) settleInput(before State, in Input, tr Transition) {
 		}
 		return
 	}
+	c.settleMode(before, in)
 	switch in := in.(type) {
 	case Started:
 		c.settings, c.base, c.stood = in.Settings, in.Leaf, in.Leaf
@@ -416,6 +419,7 @@ func (c *checker) events(in Input, tr Transition) {
 func (c *checker) checkState(before State, in Input, tr Transition) {
 	s := &c.s
 	c.checkLeaf(before)
+	c.checkMode()
 	if !slices.Equal(s.Steering, c.steering) || !slices.Equal(s.FollowUps, c.followUps) {
 		c.fail(9, "queued are %v and %v", c.steering, c.followUps)
 	}

@@ -54,6 +54,9 @@ func (c *checker) write(before State, in Input, w Write) {
 		if before.Model == nil || w.Entry != before.Model.CompactEntry || w.Parent != before.Leaf {
 			c.fail(13, "%+v; the session stood at %q", w, before.Leaf)
 		}
+	case AppendSetting:
+		c.entry(w.Entry, w.Parent)
+		c.setting(before, in, w)
 	case RollBack:
 		c.entry(w.Entry, w.Parent)
 		if !c.rollsBack || w.Parent != c.stood || !c.s.Status.Ended() || c.rollback != "" || w.Entry != c.s.Leaf {

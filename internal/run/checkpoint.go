@@ -97,6 +97,7 @@ func (m *machine) finish(status Status, reason string, e *event.Error) {
 	if len(s.Settings.Pots) > 0 {
 		m.write(Settle{Last: true})
 	}
+	m.switched()
 	m.rollBack()
 	usage := s.Usage
 	ended := &event.Ended{StopReason: reason, Usage: &usage, Error: e, Steps: s.Step, ToolCalls: s.ToolCalls}

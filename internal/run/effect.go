@@ -116,6 +116,12 @@ type AppendQueued struct {
 	Input         string
 }
 
+// AppendSetting writes the entry of a setting that was changed.
+type AppendSetting struct {
+	Entry, Parent string
+	Setting
+}
+
 // RollBack writes an entry that takes what the run wrote off the session's path:
 // its parent is where the session stood before the run. Nothing is deleted.
 type RollBack struct{ Entry, Parent string }
@@ -143,6 +149,7 @@ type CloseInterrupt struct {
 
 func (AppendMessage) writeKind() string  { return "AppendMessage" }
 func (AppendQueued) writeKind() string   { return "AppendQueued" }
+func (AppendSetting) writeKind() string  { return "AppendSetting" }
 func (RollBack) writeKind() string       { return "RollBack" }
 func (ReturnQueued) writeKind() string   { return "ReturnQueued" }
 func (OpenInterrupt) writeKind() string  { return "OpenInterrupt" }

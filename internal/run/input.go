@@ -42,7 +42,20 @@ type Started struct {
 	Facts   []ModelFacts `json:"facts,omitempty"`
 	// Compact: the run is there to compact the session, and calls no model to answer.
 	Compact bool `json:"compact,omitempty"`
+	// Mode is the session's mode as the run starts; "" is edit. Set are settings of the
+	// session that its request changes: they are written ahead of the prompt.
+	Mode string    `json:"mode,omitempty"`
+	Set  []Setting `json:"set,omitempty"`
 }
+
+// Setting is a setting of a session: its mode, model or thinking, see [AppendSetting].
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// SettingMode is the name of the mode among the settings.
+const SettingMode = "mode"
 
 // ModelDone is a complete reply.
 type ModelDone struct {
@@ -166,6 +179,8 @@ type Answered struct {
 	// Raise is how much more a person allows who was asked for more of a limit; 0: as
 	// much as was proposed.
 	Raise int64 `json:"raise,omitempty"`
+	// Mode is the mode that an approved plan switches the session to; "" leaves it.
+	Mode string `json:"mode,omitempty"`
 }
 
 // Steered queues a message for the next model call. The message is stored under ID.

@@ -189,7 +189,7 @@ func (p *player) input(verb string, w words) Input {
 		return in
 	case "answer":
 		return Answered{At: at, Interrupt: arg(0), Decision: arg(1), Amended: w.flag("amended"), Text: w.text, Reason: w.text,
-			Raise: int64(p.number(w.named["raise"]))}
+			Raise: int64(p.number(w.named["raise"])), Mode: w.named["mode"]}
 	case "steer":
 		return Steered{at, arg(0)}
 	case "follow":
@@ -256,7 +256,11 @@ func (p *player) start(at At, w words) Input {
 	if len(w.args) > 0 {
 		p.t.Fatalf("unknown settings %v", w.args)
 	}
-	in := Started{At: at, Settings: s, EntryBase: "e", Routing: w.named["routing"], Compact: compact}
+	in := Started{At: at, Settings: s, EntryBase: "e", Routing: w.named["routing"], Compact: compact, Mode: w.named["mode"]}
+	if set := w.named["set"]; set != "" {
+		name, value, _ := strings.Cut(set, ":")
+		in.Set = []Setting{{name, value}}
+	}
 	if at := w.named["stood"]; at != "" {
 		in.Stood = &at
 	}
@@ -360,6 +364,8 @@ func showWrite(w Write) string {
 		return s
 	case AppendCompaction:
 		return fmt.Sprintf("entry %s after %q: compaction", w.Entry, w.Parent)
+	case AppendSetting:
+		return fmt.Sprintf("entry %s after %q: %s %s", w.Entry, w.Parent, w.Name, w.Value)
 	case RollBack:
 		return fmt.Sprintf("entry %s after %q: roll back", w.Entry, w.Parent)
 	case ReturnQueued:
@@ -424,7 +430,7 @@ func showEvent(e event.Event) string {
 	case *event.Tool:
 		s.add("call", d.ToolCallID).add("decision", d.Decision)
 	case *event.Checkpoint:
-		s.add("run", d.RunID).add("interrupt", d.InterruptID).add("kind", d.Kind).add("decision", d.Decision)
+		s.add("run", d.RunID).add("interrupt", d.InterruptID).add("kind", d.Kind).add("decision", d.Decision).add("mode", d.SessionMode)
 	case *event.Step:
 		s.add("calls", d.ToolCalls)
 	case *event.Text:
@@ -448,7 +454,7 @@ func showEvent(e event.Event) string {
 
 func showState(st *State) string {
 	var s show
-	s.add("step", st.Step).add("leaf", st.Leaf)
+	s.add("step", st.Step).add("leaf", st.Leaf).add("mode", st.Mode)
 	for i := range st.Calls {
 		s.add(st.Calls[i].ID, st.Calls[i].Phase)
 	}

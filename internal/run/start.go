@@ -28,6 +28,10 @@ func (m *machine) started(in Started) error {
 	s.Start, s.Stood = &in.Leaf, in.Stood
 	m.tell(event.RunStarted, &event.Started{SessionID: s.SessionID})
 	m.startClock(in.Settings.MaxRunMS)
+	s.Mode = in.Mode
+	for _, set := range in.Set {
+		m.set(set)
+	}
 	for _, id := range in.Prompt {
 		m.appendQueued(id)
 	}
@@ -45,6 +49,25 @@ func (m *machine) appendQueued(input string) {
 	entry := s.nextEntry()
 	m.write(AppendQueued{Entry: entry, Parent: s.Leaf, Input: input})
 	s.Leaf = entry
+}
+
+// set writes a setting of the session behind the leaf.
+func (m *machine) set(set Setting) {
+	s := &m.State
+	entry := s.nextEntry()
+	m.write(AppendSetting{Entry: entry, Parent: s.Leaf, Setting: set})
+	s.Leaf = entry
+}
+
+// switched writes the mode that the approval of a plan switched to, once every result
+// of the batch is on the path, or the run ends.
+func (m *machine) switched() {
+	s := &m.State
+	if !s.Switched {
+		return
+	}
+	s.Switched = false
+	m.set(Setting{SettingMode, s.Mode})
 }
 
 // resumed starts again what was open when the process ended. Each effect gets

@@ -92,6 +92,10 @@ type Settings struct {
 	// CompactWait is for how many steps a compaction ahead of a call that failed is not
 	// tried again, unless the conversation grows; 0: it is tried in each step.
 	CompactWait int `json:"compact_wait,omitempty"`
+	// Model and Thinking are the session's: the name of the model that is asked first, and
+	// how much it thinks; "" leaves it to the profile.
+	Model    string `json:"model,omitempty"`
+	Thinking string `json:"thinking,omitempty"`
 	// AskMore: an interactive run asks a person for more of its own limits before it
 	// ends for them.
 	AskMore bool `json:"ask_more,omitempty"`
@@ -123,6 +127,12 @@ type State struct {
 	Start *string `json:"start,omitempty"`
 	// Stood is where the session stood then if the run started elsewhere, or nil.
 	Stood *string `json:"stood,omitempty"`
+
+	// Mode is the mode of the session as the run has it, fixed when it started and changed
+	// by the approval of a plan alone; "" is edit. Switched: that approval changed it, and
+	// the session's path does not have the change yet.
+	Mode     string `json:"mode,omitempty"`
+	Switched bool   `json:"switched,omitempty"`
 
 	// Step counts model calls (retries not counted), TurnSteps those since
 	// the last user message, but for one that closes the turn.

@@ -20,6 +20,9 @@ const (
 	kindQuestion  = "question"
 	kindUncertain = "uncertain" // the call may have happened
 
+	// modeEdit is the mode in which nothing is forbidden.
+	modeEdit = "edit"
+
 	effectRead       = "read"
 	effectIdempotent = "idempotent"
 	effectOnce       = "once"
@@ -320,6 +323,7 @@ func (m *machine) settle(i int, result *message.Message, terminate bool) {
 // batchDone goes on when every call has its result.
 func (m *machine) batchDone() {
 	s := &m.State
+	m.switched()
 	m.countStep()
 	m.countCalls()
 	switch {

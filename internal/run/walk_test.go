@@ -83,7 +83,10 @@ func (w *walk) start() {
 		leaf = "a9"
 	}
 	in := Started{At: w.at(), Settings: w.randomSettings(), EntryBase: "b", Leaf: leaf, Prompt: prompt,
-		Routing: []string{"", "single", "fallback", "cost_aware", "latency_aware"}[w.src.intn(5)], Compact: w.src.intn(12) == 11}
+		Routing: []string{"", "single", "fallback", "cost_aware", "latency_aware"}[w.src.intn(5)], Compact: w.src.intn(12) == 11, Mode: []string{"", "plan"}[w.src.intn(2)]}
+	if w.src.intn(3) == 2 {
+		in.Set = []Setting{{SettingMode, "plan"}, {"model", "x/y"}}
+	}
 	for range in.Settings.Models {
 		in.Facts = append(in.Facts, ModelFacts{Price: int64(w.src.intn(3)), LatencyMS: int64(w.src.intn(3))})
 	}
@@ -161,7 +164,7 @@ func (w *walk) toolDone(id string) Input {
 
 func (w *walk) answer(id string) Input {
 	return Answered{At: w.at(), Interrupt: id, Decision: []string{"approve", "reject", "answer", "retry", "skip", "done"}[w.src.intn(6)],
-		Amended: w.flag(), Text: "because", Raise: int64(max(0, w.src.intn(8)-6) * 50)}
+		Amended: w.flag(), Text: "because", Mode: []string{"", "edit", "plan"}[w.src.intn(3)], Raise: int64(max(0, w.src.intn(8)-6) * 50)}
 }
 
 // budget answers a reservation.

@@ -15,13 +15,13 @@ import (
 
 func TestRunLifecycle(t *testing.T) {
 	a := start(t, nil)
-	r := a.do("POST", "/runs", `{"profile":"echo@1.0.0","input":"hello there","mode":"autonomous","when_busy":"reject",
+	r := a.do("POST", "/runs", `{"profile":"echo@1.0.0","input":"hello there","mode":"autonomous","session_mode":"plan","when_busy":"reject",
 		"context":{"page":"x"},"page":{"path":"/orders"},"references":["a",{"kind":"ticket","id":"7","title":"Printer","extra":1}],"budget":{"max_steps":3,"max_tool_calls":4,"max_run_time_seconds":5,"max_output_tokens":6,"max_cost_usd":0.123456789,"max_tokens":7},"metadata":{"k":"v"}}`)
 	if r.status != 201 || r.header.Get("Location") != "/runs/r1" || r.json(t)["session_id"] != "s1" {
 		t.Fatalf("%d %v %s", r.status, r.header, r.body)
 	}
 	got := a.e.lastStart()
-	if got.Tenant != "default" || got.Profile != "echo@1.0.0" || got.Mode != "autonomous" || got.WhenBusy != engine.Reject || got.Input[0].Text != "hello there" ||
+	if got.Tenant != "default" || got.Profile != "echo@1.0.0" || got.Mode != "autonomous" || got.SessionMode != "plan" || got.WhenBusy != engine.Reject || got.Input[0].Text != "hello there" ||
 		string(got.Context) != `{"page":"x"}` || got.Overrides.MaxSteps != 3 || got.Overrides.MaxToolCalls != 4 || got.Overrides.MaxRunTimeSeconds != 5 || got.Overrides.MaxOutputTokens != 6 || got.Overrides.MaxCostUSD != 123456789 || got.Overrides.MaxTokens != 7 ||
 		string(got.Page) != `{"path":"/orders"}` || len(got.References) != 2 || string(got.References[0]) != `"a"` || string(got.References[1]) != `{"kind":"ticket","id":"7","title":"Printer","extra":1}` {
 		t.Errorf("%+v", got)

@@ -15,6 +15,8 @@ type answerBody struct {
 	Answer   json.RawMessage `json:"answer"`
 	Reason   string          `json:"reason"`
 	Remember bool            `json:"remember"`
+	// SessionMode is the engine's to check.
+	SessionMode string `json:"session_mode"`
 }
 
 // runAnswerBody also says which interrupt of the run is meant.
@@ -25,10 +27,11 @@ type runAnswerBody struct {
 	Answer      json.RawMessage `json:"answer"`
 	Reason      string          `json:"reason"`
 	Remember    bool            `json:"remember"`
+	SessionMode string          `json:"session_mode"`
 }
 
 func (b *answerBody) request(r *http.Request) (engine.AnswerRequest, error) {
-	req := engine.AnswerRequest{Tenant: tenant(r), Decision: b.Decision, Args: given(b.Args), Answer: given(b.Answer), Reason: b.Reason, By: by(r), Remember: b.Remember}
+	req := engine.AnswerRequest{Tenant: tenant(r), Decision: b.Decision, Args: given(b.Args), Answer: given(b.Answer), Reason: b.Reason, By: by(r), Remember: b.Remember, SessionMode: b.SessionMode}
 	if err := oneOf("decision", b.Decision, "approve", "reject", "answer", "retry", "skip", "done"); err != nil {
 		return req, err
 	}
@@ -46,7 +49,7 @@ func (s *Server) answerRun(w http.ResponseWriter, r *http.Request) error {
 	if err := s.read(w, r, &b); err != nil {
 		return err
 	}
-	a := answerBody{b.Decision, b.Args, b.Answer, b.Reason, b.Remember}
+	a := answerBody{b.Decision, b.Args, b.Answer, b.Reason, b.Remember, b.SessionMode}
 	req, err := a.request(r)
 	if err != nil {
 		return err

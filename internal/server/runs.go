@@ -32,8 +32,10 @@ type startBody struct {
 	SessionID string          `json:"session_id"`
 	From      string          `json:"from"`
 	Mode      string          `json:"mode"`
-	WhenBusy  string          `json:"when_busy"`
-	Context   json.RawMessage `json:"context"`
+	// SessionMode is the engine's to check.
+	SessionMode string          `json:"session_mode"`
+	WhenBusy    string          `json:"when_busy"`
+	Context     json.RawMessage `json:"context"`
 	// Page and References are the engine's to check.
 	Page       json.RawMessage   `json:"page"`
 	References []json.RawMessage `json:"references"`
@@ -100,7 +102,10 @@ func decodeStart(raw []byte) (engine.StartRequest, error) {
 	if err != nil {
 		return req, err
 	}
-	if err := oneOf("mode", b.Mode, engine.Interactive, engine.Autonomous); err != nil {
+	if err := oneOf("mode", b.Mode, engine.Interactive, engine.Autonomous, engine.ModeAsk, engine.ModePlan, engine.ModeEdit); err != nil {
+		return req, err
+	}
+	if err := oneOf("session_mode", b.SessionMode, engine.ModeAsk, engine.ModePlan, engine.ModeEdit); err != nil {
 		return req, err
 	}
 	if err := oneOf("when_busy", b.WhenBusy, string(engine.Enqueue), string(engine.Reject), string(engine.Steer), string(engine.Interrupt), string(engine.Rollback)); err != nil {
@@ -109,7 +114,7 @@ func decodeStart(raw []byte) (engine.StartRequest, error) {
 	if err := object("metadata", b.Metadata); err != nil {
 		return req, err
 	}
-	req = engine.StartRequest{Profile: b.Profile, Input: input, SessionID: b.SessionID, From: b.From, Mode: b.Mode,
+	req = engine.StartRequest{Profile: b.Profile, Input: input, SessionID: b.SessionID, From: b.From, Mode: b.Mode, SessionMode: b.SessionMode,
 		WhenBusy: engine.WhenBusy(b.WhenBusy), Context: given(b.Context), Page: given(b.Page), References: b.References, Metadata: given(b.Metadata), User: b.User}
 	req.ContextBlocks = contextBlocks(b.ContextBlocks)
 	if b.Budget != nil {

@@ -43,11 +43,12 @@ func (s *Server) appendEntry(w http.ResponseWriter, r *http.Request) error {
 		Kind    string          `json:"kind"`
 		Message json.RawMessage `json:"message"`
 		Data    json.RawMessage `json:"data"`
+		Profile string          `json:"profile"`
 	}
 	if err := s.readOptional(w, r, &b); err != nil {
 		return err
 	}
-	req := engine.AppendRequest{Tenant: tenant(r), SessionID: r.PathValue("id"), Kind: b.Kind, Data: given(b.Data)}
+	req := engine.AppendRequest{Tenant: tenant(r), SessionID: r.PathValue("id"), Kind: b.Kind, Data: given(b.Data), Profile: b.Profile}
 	if wire.Given(b.Message) {
 		m, err := decodeMessage(b.Message)
 		if err != nil {

@@ -96,6 +96,14 @@ type ModelChange struct {
 	Model    string `json:"model"`
 }
 
+// Name is "provider/model", or the model alone.
+func (m *ModelChange) Name() string {
+	if m.Provider == "" {
+		return m.Model
+	}
+	return m.Provider + "/" + m.Model
+}
+
 // ModeChange is the body of an entry of [KindModeChange].
 type ModeChange struct {
 	Mode string `json:"mode"`

@@ -152,25 +152,45 @@ type Settings struct {
 // SettingsOf gives the settings at the end of a path.
 func SettingsOf(path []*Node) (s Settings) {
 	for _, n := range path {
-		switch n.Kind {
-		case KindModelChange:
-			var b ModelChange
-			if json.Unmarshal(n.Body, &b) == nil && b.Model != "" {
-				if s.Model = b.Model; b.Provider != "" {
-					s.Model = b.Provider + "/" + b.Model
-				}
-			}
-		case KindModeChange:
-			var b ModeChange
-			if json.Unmarshal(n.Body, &b) == nil {
-				s.Mode = b.Mode
-			}
-		case KindThinkingChange:
-			var b ThinkingChange
-			if json.Unmarshal(n.Body, &b) == nil {
-				s.Thinking = b.Level
-			}
-		}
+		s.change(n.Entry)
 	}
 	return s
+}
+
+// SettingsAt gives the settings at the end of a path of entries.
+func SettingsAt(path []*store.Entry) (s Settings) {
+	s.Change(path)
+	return s
+}
+
+// Change takes in what a path goes on with.
+func (s *Settings) Change(path []*store.Entry) {
+	for _, e := range path {
+		s.change(e)
+	}
+}
+
+// IsSetting is whether entries of a kind change a setting.
+func IsSetting(kind string) bool {
+	return kind == KindModelChange || kind == KindModeChange || kind == KindThinkingChange
+}
+
+func (s *Settings) change(e *store.Entry) {
+	switch e.Kind {
+	case KindModelChange:
+		var b ModelChange
+		if json.Unmarshal(e.Body, &b) == nil && b.Model != "" {
+			s.Model = b.Name()
+		}
+	case KindModeChange:
+		var b ModeChange
+		if json.Unmarshal(e.Body, &b) == nil {
+			s.Mode = b.Mode
+		}
+	case KindThinkingChange:
+		var b ThinkingChange
+		if json.Unmarshal(e.Body, &b) == nil {
+			s.Thinking = b.Level
+		}
+	}
 }
