@@ -68,12 +68,12 @@ type driver struct {
 	reply      *reply // of the open step, for the events that refer to it
 	// scratches are the adapters' private memories, by model.
 	scratches map[int]*model.Scratch
-	// caching is what is known of the last request, asking the call under way, cacheNote
-	// what is stored of one that was answered just now.
-	caching   cacheWatch
-	asking    *asked
-	cacheNote json.RawMessage
-	calls     string // entry of the reply whose calls are open
+	// caching is what is known of the last request, asking the call under way, cacheNote and
+	// toolsNote what is stored of one that was answered just now and of its list of tools.
+	caching              cacheWatch
+	asking               *asked
+	cacheNote, toolsNote json.RawMessage
+	calls                string // entry of the reply whose calls are open
 	// returned are the texts of queued inputs that the run will never take.
 	returned []string
 	// compacted is what came of the last compaction.
@@ -103,10 +103,9 @@ type item struct {
 	agent *Agent
 	// Nor are mail and drain: there is some in the store, and the driver is to hand
 	// over. With unload the mail asks to stop. letter is the mail that in is of.
-	mail, unload, drain bool
-	letter              string
 	// left: the effect was not begun, and is the next driver's.
-	left bool
+	mail, unload, drain, left bool
+	letter                    string
 }
 
 // fresh is a run in a session of its own that was accepted just now: what its
@@ -263,6 +262,7 @@ func (d *driver) main() {
 					d.refuse(err)
 					return
 				}
+				d.settleTools()
 				d.gather()
 				d.recollect()
 				d.apply(item{in: d.started()})

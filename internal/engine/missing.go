@@ -78,6 +78,10 @@ func (d *driver) adopt(a *Agent) {
 	box.depth, box.deepest = d.tools.depth, d.tools.deepest
 	box.recall, box.recalled = d.tools.recall, d.tools.recalled
 	box.raw, box.prepared, box.amended = d.tools.raw, d.tools.prepared, d.tools.amended
+	box.late = d.tools.late
 	d.agent, d.tools = a, box
+	if late := d.tools.late; late != nil && late.Missing && len(a.Unreachable) == 0 {
+		d.relist() // it was made without them
+	}
 	d.measured = measured{} // that was with fewer tools
 }
