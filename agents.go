@@ -103,7 +103,7 @@ func builtinNames(extra []tool.Tool) []string {
 
 // reserved are the names that tools of MCP servers must leave alone.
 func reserved(extra []tool.Tool) []string {
-	names := append([]string{engine.AskUserQuestion, engine.ProposePlan, engine.CreateSubagent, engine.ReadArtifact}, workspace.Names()...)
+	names := append([]string{engine.AskUserQuestion, engine.ProposePlan, engine.CreateSubagent, engine.ReadArtifact, engine.CallByName}, workspace.Names()...)
 	names = append(names, learningTools()...)
 	for _, t := range extra {
 		names = append(names, t.Spec().Name)
@@ -181,6 +181,7 @@ func (a *agents) Agent(ctx context.Context, _, name string) (*engine.Agent, erro
 	if !denied(p, engine.CreateSubagent) {
 		ag.Subagents = p.Subagents
 	}
+	ag.LateTools, ag.ToolRules = keepsTools(p), a.toolRules(p)
 	ag.Recall, ag.Skill = learned.recall, learned.skill
 	if err := a.prompts(p, ag, learned.index); err != nil {
 		return nil, err

@@ -1,6 +1,9 @@
 package agentd
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -31,4 +34,28 @@ func cachedTools(p *profile.Profile, tools []tool.Tool) []string {
 		}
 	}
 	return cached
+}
+
+// keepsTools is whether conversations keep the list of tools that they began with.
+func keepsTools(p *profile.Profile) bool {
+	switch p.Tools.Late {
+	case "gateway":
+		return true
+	case "append":
+		return false
+	}
+	return len(p.Tools.MCPServers) > 0
+}
+
+// toolRules stands for what an operator says of which tools a profile has: of its own
+// keys, and of the lists of its servers.
+func (a *agents) toolRules(p *profile.Profile) string {
+	h := sha256.New()
+	t := p.Tools
+	fmt.Fprintf(h, "%q %q %q %q", t.MCPServers, t.Builtin, t.Deny, p.Subagents)
+	for _, name := range t.MCPServers {
+		s := a.conf.Servers[name]
+		fmt.Fprintf(h, " %q %+v %+v", name, s.Allowlist, s.Denylist)
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }

@@ -52,8 +52,9 @@ const recordBytes = 620
 // cacheRow is one session.
 type cacheRow struct {
 	name, provider, model string
-	living                bool // page, mode, environment and memory change with every turn
-	tools                 bool // so do the tools, once
+	living                bool   // page, mode, environment and memory change with every turn
+	tools                 bool   // so do the tools: in turn 6 one is new, in 7 one is gone, in 8 one is another
+	late                  string // tools.late of the profile
 }
 
 // cache measures what providers' caches do for a session, by the simulator's rules.
@@ -65,7 +66,13 @@ func (b *bench) cache(ctx context.Context) error {
 		{name: "living, Anthropic", provider: "anthropic", model: "claude-sonnet-5", living: true},
 		{name: "living, OpenAI in steps of 128", provider: "openai", model: "gpt-5.4", living: true},
 		{name: "living, OpenAI since GPT-5.6", provider: "openai", model: "gpt-6-sol", living: true},
-		{name: "living and a new tool in turn 6, Anthropic", provider: "anthropic", model: "claude-sonnet-5", living: true, tools: true},
+		{name: "quiet, Gemini", provider: "gemini", model: "gemini-3.8-flash"},
+		{name: "living, Gemini", provider: "gemini", model: "gemini-3.8-flash", living: true},
+		{name: "living with other tools, Anthropic", provider: "anthropic", model: "claude-sonnet-5", living: true, tools: true, late: "gateway"},
+		{name: "living with other tools, OpenAI in steps of 128", provider: "openai", model: "gpt-5.4", living: true, tools: true, late: "gateway"},
+		{name: "living with other tools, OpenAI since GPT-5.6", provider: "openai", model: "gpt-6-sol", living: true, tools: true, late: "gateway"},
+		{name: "living with other tools, Gemini", provider: "gemini", model: "gemini-3.8-flash", living: true, tools: true, late: "gateway"},
+		{name: "living with other tools in the list (late: append), Anthropic", provider: "anthropic", model: "claude-sonnet-5", living: true, tools: true, late: "append"},
 	} {
 		if err := b.cacheSession(ctx, r); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
@@ -121,7 +128,7 @@ func (b *bench) cacheFigures(r cacheRow, h *agentd.Cache) {
 		s := &h.Steps[i]
 		all := s.Input + s.CacheRead + s.CacheWrite
 		left := before
-		if r.model == "gpt-5.4" {
+		if r.model == "gpt-5.4" || r.provider == "gemini" { // caches of these end at steps of 128
 			left -= left % 128
 		}
 		possible += left
@@ -137,7 +144,7 @@ func (b *bench) cacheFigures(r cacheRow, h *agentd.Cache) {
 	b.note(name+": requests, tokens of prompts, read", "%d, %d, %.1f %%", len(h.Steps), prompt, 100*float64(read)/float64(prompt))
 	part := 100 * float64(read) / float64(possible)
 	switch {
-	case r.tools:
+	case r.tools && r.late == "append":
 		b.note(name+": read of what was sent before", "%.2f %% (broken by: %s)", part, breakNames(breaks))
 		b.atLeast(name+": of what was sent before with the same tools", 100*float64(read)/float64(reachable), 98, "%")
 	case r.living:
@@ -174,10 +181,20 @@ func cacheTurn(r cacheRow, session string, turn int) agentd.StartRequest {
 	req.Page = json.RawMessage(fmt.Sprintf(`{"url": "/records/%d", "title": "Record %d", "selected": [%d, %d]}`, turn, turn, turn, turn+7))
 	req.Context = json.RawMessage(fmt.Sprintf(`{"mode": %q, "environment": {"branch": "work-%d", "changed": %d}, "memory": "the person prefers answer %d"}`,
 		[]string{"ask", "edit", "plan"}[turn%3], turn, turn*3, turn))
-	if r.tools && turn >= 5 {
-		req.Overrides.ClientTools = append(req.Overrides.ClientTools, agentd.ClientTool{Name: "zoom", Description: "Shows a record larger.",
+	if !r.tools {
+		return req
+	}
+	client := func(name, description string) {
+		req.Overrides.ClientTools = append(req.Overrides.ClientTools, agentd.ClientTool{Name: name, Description: description,
 			Schema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}}}`)})
 	}
+	if turn >= 5 {
+		client("zoom", "Shows a record larger.")
+	}
+	if turn < 6 {
+		client("sketch", "Draws a record.")
+	}
+	client("select", []string{"Selects a record.", "Selects a record, and scrolls to it."}[turn/7])
 	return req
 }
 
@@ -202,7 +219,11 @@ func (b *bench) cacheConfigs(r cacheRow, url string) (string, error) {
 	for i := 0; system.Len() < 15_500; i++ {
 		fmt.Fprintf(&system, "Rule %d of this house is that record %d is looked up before anything is said about it. ", i, i*i)
 	}
-	text := fmt.Sprintf("profile_name: cache\nsystem_prompt: %q\ntools: {builtin: [record]}\napproval_mode: never\nmax_same_calls: 0\n"+
-		"primary_model: {provider: %s, model: %s, base_url: %q, prompt_cache_key: yes}\n", system.String(), r.provider, r.model, url)
+	tools := "builtin: [record]"
+	if r.late != "" {
+		tools += ", late: " + r.late
+	}
+	text := fmt.Sprintf("profile_name: cache\nsystem_prompt: %q\ntools: {%s}\napproval_mode: never\nmax_same_calls: 0\n"+
+		"primary_model: {provider: %s, model: %s, base_url: %q, prompt_cache_key: yes}\n", system.String(), tools, r.provider, r.model, url)
 	return dir, os.WriteFile(filepath.Join(dir, "agents", "cache.yaml"), []byte(text), 0o600)
 }

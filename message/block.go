@@ -22,7 +22,7 @@ const (
 //	text      Text, Signature?, Context?
 //	thinking  Text, Signature?, Redacted?
 //	image     Data (base64), MimeType
-//	toolCall  ID, Name, Arguments, Signature?
+//	toolCall  ID, Name, Arguments, Signature?, Via?
 type Block struct {
 	Type BlockType `json:"type"`
 	// Text is the text, or the thinking, of the block.
@@ -45,6 +45,10 @@ type Block struct {
 	// Arguments is the JSON object of the call as the model wrote it
 	// (repaired if it had to be); never nil for a tool call.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// Via names the tool through which the model made the call, because Name was not
+	// among the tools that it could call directly; empty for a direct call. Requests
+	// have the call as the model made it.
+	Via string `json:"via,omitempty"`
 }
 
 // Text returns a text block.

@@ -33,7 +33,7 @@ func (m *Message) texts(f func(*string)) {
 	}
 	for i := range m.Content {
 		b := &m.Content[i]
-		for _, s := range []*string{&b.Text, &b.Context, &b.Signature, &b.Data, &b.MimeType, &b.ID, &b.Name} {
+		for _, s := range []*string{&b.Text, &b.Context, &b.Signature, &b.Data, &b.MimeType, &b.ID, &b.Name, &b.Via} {
 			f(s)
 		}
 	}

@@ -207,6 +207,8 @@ func (r *reader) block(c *Block) bool {
 			bit, ok = 1<<8, r.name(&c.Name)
 		case "arguments":
 			bit, ok = 1<<9, r.raw(&c.Arguments)
+		case "via":
+			bit, ok = 1<<10, r.name(&c.Via)
 		}
 		if !ok {
 			return 0
@@ -257,6 +259,8 @@ func (r *reader) cost(c *Cost) bool {
 			bit, ok = 1<<3, r.money(&c.CacheWrite)
 		case "total":
 			bit, ok = 1<<4, r.money(&c.Total)
+		case "estimated":
+			bit, ok = 1<<5, r.bool(&c.Estimated)
 		}
 		if !ok {
 			return 0

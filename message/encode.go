@@ -64,6 +64,7 @@ func (c *Block) appendJSON(b []byte) ([]byte, error) {
 	o.String("id", c.ID)
 	o.String("name", c.Name)
 	o.Raw("arguments", c.Arguments)
+	o.String("via", c.Via)
 	return o.End()
 }
 

@@ -195,6 +195,9 @@ func (d *driver) assemble(input string, m *message.Message) *message.Message {
 	if d.agent.Prompt != nil {
 		own = append(own[:len(own):len(own)], d.agent.Prompt.Blocks(d.promptFacts(d.e.cfg.Now()))...)
 	}
+	if late := d.tools.late; late != nil {
+		own = append(own[:len(own):len(own)], prompt.Block{Kind: toolsContext, Text: late.news(&d.tools.set)})
+	}
 	mode, moded := d.modeBlock()
 	if len(given) == 0 && len(own) == 0 && !moded {
 		return m

@@ -219,11 +219,11 @@ func (e *Engine) records(ctx context.Context, ref Ref) (out []*prefix.Record) {
 // answered takes in the reply to the request that was looked at: it gives what is stored
 // of the request, and tells of a break.
 func (d *driver) answered(b *batch, in run.ModelDone) {
-	d.cacheNote = nil
+	d.cacheNote, d.toolsNote = nil, nil
 	if d.asking == nil || d.reply == nil {
 		return
 	}
-	l := d.asking.looked.Load()
+	l, late := d.asking.looked.Load(), d.asking.late
 	d.asking = nil
 	if l == nil {
 		return
@@ -238,6 +238,7 @@ func (d *driver) answered(b *batch, in run.ModelDone) {
 		broken.Lost = max(0, l.before.Prompt-r.Read)
 		b.events = append(b.events, event.Event{RunID: d.ref.ID, Time: d.e.now(), Step: d.state.Step, Type: event.CacheBroken, Data: &broken})
 	}
+	d.noteToolset(&r, late, l.before)
 	raw, err := json.Marshal(&r)
 	if err != nil {
 		return

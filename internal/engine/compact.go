@@ -175,7 +175,7 @@ func (d *driver) sizes() sizes {
 func (d *driver) size(s *sizes) {
 	msgs := d.conv.messages
 	system, _ := d.system()
-	s.fixed = int(model.PromptTokens(&model.Request{System: system, Tools: prompt.Tools(d.tools.set.Specs()), Messages: d.agent.Examples}))
+	s.fixed = int(model.PromptTokens(&model.Request{System: system, Tools: prompt.Tools(d.declared()), Messages: d.agent.Examples}))
 	if s.fixed > s.window/2 && s.window > 0 {
 		s.summary = max(min(s.summary, (s.window-s.fixed)/8), 256)
 	}
@@ -310,7 +310,7 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 func (d *driver) compaction(eff run.Compact, msgs []message.Message, cut session.Cut) *compaction {
 	system, _ := d.system()
 	c := &compaction{d: d, eff: eff, step: d.state.Step, agent: d.agent, msgs: msgs, cut: cut, models: d.summarisers(),
-		pots: d.state.Settings.Pots, fence: d.row.Epoch, rules: d.pace(), system: system, tools: d.tools.set.Specs(), retry: d.state.Settings.Retry, seen: d.observing()}
+		pots: d.state.Settings.Pots, fence: d.row.Epoch, rules: d.pace(), system: system, tools: d.declared(), retry: d.state.Settings.Retry, seen: d.observing()}
 	if d.spec.Compact != nil {
 		c.request = *d.spec.Compact
 	}
@@ -386,6 +386,7 @@ func (c *compaction) describe(s *sizes) {
 	}
 	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], d.reads, &c.earlier, s.files())
 	body.Context = d.carriedMode(session.Carry(c.msgs[:c.cut.To], d.windowFor(s, c.eff.Reason)/carriedPart))
+	body.Context = slices.DeleteFunc(body.Context, func(b message.Block) bool { return b.Context == toolsContext }) // from here on the list is what there is
 	c.made.to = c.cut.To
 	if c.cut.To < len(c.msgs) {
 		body.FirstKept = d.conv.origins[c.cut.To].entry
@@ -462,6 +463,7 @@ func (d *driver) writeCompaction(tx *store.Tx, w run.AppendCompaction, now int64
 	c.tell()
 	c.made = &session.Made{Compaction: made.body, At: now, Reply: last.entry, ReplyRun: last.run}
 	d.measured, d.scratches, d.tooLarge = measured{}, nil, ""
+	d.relist()
 }
 
 // usage is the sum of what was used; nil if nothing was.

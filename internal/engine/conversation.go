@@ -31,6 +31,8 @@ type conversation struct {
 	// that ended ahead of an earlier call's.
 	pending map[string]pendingEntry
 	inputs  map[string]*message.Message
+	// wraps are contents of replies as requests have them, by the first block; see asCalled.
+	wraps map[*message.Block][]message.Block
 	// made is the compaction that it begins with, or nil.
 	made *session.Made
 	// reduced is when something was last left out of a message, in Unix milliseconds:
@@ -160,6 +162,9 @@ func (d *driver) load() (run.Input, error) {
 	}
 	if d.orphaned(ctx) {
 		d.put(item{in: run.CancelRequested{At: d.at(), Reason: "its parent run has ended"}})
+	}
+	if d.state.Status != run.Queued {
+		d.settleTools()
 	}
 	switch {
 	case d.state.Status == run.Paused && (d.state.AwaitsChild() || d.state.Expiring()):

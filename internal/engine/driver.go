@@ -68,12 +68,12 @@ type driver struct {
 	reply      *reply // of the open step, for the events that refer to it
 	// scratches are the adapters' private memories, by model.
 	scratches map[int]*model.Scratch
-	// caching is what is known of the last request, asking the call under way, cacheNote
-	// what is stored of one that was answered just now.
-	caching   cacheWatch
-	asking    *asked
-	cacheNote json.RawMessage
-	calls     string // entry of the reply whose calls are open
+	// caching is what is known of the last request, asking the call under way, cacheNote and
+	// toolsNote what is stored of one that was answered just now and of its list of tools.
+	caching              cacheWatch
+	asking               *asked
+	cacheNote, toolsNote json.RawMessage
+	calls                string // entry of the reply whose calls are open
 	// returned are the texts of queued inputs that the run will never take.
 	returned []string
 	// compacted is what came of the last compaction.
@@ -244,6 +244,7 @@ func (d *driver) main() {
 					d.refuse(err)
 					return
 				}
+				d.settleTools()
 				d.gather()
 				d.recollect()
 				if d.ctx.Err() != nil {

@@ -108,6 +108,12 @@ type Agent struct {
 	// DropReasoning leaves the reasoning of answered turns out of requests once a
 	// message came so long after the answer. 0: never.
 	DropReasoning time.Duration
+	// LateTools has conversations keep the list of tools that they began with, until a
+	// compaction: tools that come later are called through [CallByName].
+	LateTools bool
+	// ToolRules stands for what says which tools the agent may have. Where it is
+	// another one than before, no list is kept: what was taken away is gone at once.
+	ToolRules string
 	// Compaction says when and how conversations are summarised.
 	Compaction Compaction
 }
@@ -273,6 +279,8 @@ type Engine struct {
 	meters *rate.Meters
 	// prefixes are the last requests of sessions.
 	prefixes recentPrefixes
+	// toolsets are lists of tools that are kept.
+	toolsets recentToolsets
 	warm     warmSessions
 	page     int // replayPage, or less in tests
 	// broken is why the store does not take commits, or nil.

@@ -26,8 +26,8 @@ func (d *driver) ask(index int, reason string) (*asked, prompt.Options) {
 	m.defaults(&options)
 	msgs, less := d.shown()
 	system, sections := d.system()
-	ask := &asked{d: d, m: m, less: less, made: d.conv.made, replies: d.replies(len(msgs)), origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
-		Model: m.ID, System: system, Sections: sections, Messages: msgs[:len(msgs):len(msgs)], Tools: d.tools.set.Specs(),
+	ask := &asked{d: d, m: m, less: less, made: d.conv.made, late: d.tools.late, replies: d.replies(len(msgs)), origins: d.conv.origins[:len(msgs):len(msgs)], parts: prompt.Parts{
+		Model: m.ID, System: system, Sections: sections, Messages: d.conv.asCalled(msgs[:len(msgs):len(msgs)]), Tools: d.declared(),
 		Session: d.row.SessionID, Scratch: d.scratch(index),
 	}}
 	if reason != "" {
@@ -60,6 +60,7 @@ func (d *driver) callModel(eff run.CallModel) func() {
 		idle, total = 0, 0
 		m.Provider = &poolProvider{d: d, m: m, eff: eff, epoch: d.row.Epoch}
 	}
+	gateway := d.tools.late != nil
 	watched, pace := d.watchModel(eff, &m, ask), d.pace()
 	return func() {
 		if !d.holds() {
@@ -67,7 +68,7 @@ func (d *driver) callModel(eff run.CallModel) func() {
 		}
 		a := d.attempt(settle)
 		d.e.workers.run(func() {
-			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched, form: formOf(&ask.parts.Options)}
+			g := &generation{d: d, m: m, step: eff.Step, idle: idle, total: total, watched: watched, gateway: gateway, form: formOf(&ask.parts.Options)}
 			a.seen = func(in run.Input) {
 				if c, ok := in.(cured); ok {
 					in = c.Input
@@ -128,6 +129,8 @@ type generation struct {
 	form *answerForm
 	// began: something came, so that the call has to be paid.
 	began atomic.Bool
+	// gateway: the model may call tools through [CallByName].
+	gateway bool
 	// silent: readers are told nothing, because it is no part of the conversation.
 	silent bool
 }
@@ -190,7 +193,9 @@ func (g *generation) run(ctx context.Context, cancel context.CancelCauseFunc, re
 	if msg.Timestamp == 0 {
 		msg.Timestamp = d.e.now()
 	}
-	msg = message.Clean(msg)
+	if msg = message.Clean(msg); g.gateway {
+		msg = g.direct(msg)
+	}
 	return run.ModelDone{At: d.at(), Message: msg, Unfit: g.form.unfit(d.e.validator, msg)}
 }
 
@@ -248,6 +253,9 @@ func (g *generation) publish(ev model.StreamEvent) {
 		}
 		out.Data = &event.Delta{Text: ev.Delta, Block: ev.Index}
 	case model.StreamToolStart:
+		if g.held(&ev) {
+			return
+		}
 		t := &event.Tool{}
 		if ev.ToolCall != nil {
 			t.ToolCallID, t.Name = ev.ToolCall.ID, ev.ToolCall.Name

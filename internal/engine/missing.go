@@ -79,6 +79,10 @@ func (d *driver) adopt(a *Agent) {
 	box.depth, box.deepest, box.mode = d.tools.depth, d.tools.deepest, d.tools.mode
 	box.recall, box.recalled = d.tools.recall, d.tools.recalled
 	box.raw, box.prepared, box.amended = d.tools.raw, d.tools.prepared, d.tools.amended
+	box.late = d.tools.late
 	d.agent, d.tools = d.lead(a), box
+	if late := d.tools.late; late != nil && late.Missing && len(a.Unreachable) == 0 {
+		d.relist() // it was made without them
+	}
 	d.measured = measured{} // that was with fewer tools
 }

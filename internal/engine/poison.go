@@ -48,7 +48,9 @@ type asked struct {
 	// last relates to the one before it.
 	replies []replyAt
 	// made is the compaction that the conversation begins with, or nil.
-	made   *session.Made
+	made *session.Made
+	// late is the list of tools that it has, or nil.
+	late   *lateTools
 	looked atomic.Pointer[looked]
 }
 

@@ -42,6 +42,10 @@ type toolbox struct {
 	recalled map[string]string
 	// cache are the agent's CacheTools.
 	cache []string
+	// lists is whether lists of tools are kept. late is the list of the conversation,
+	// or nil.
+	lists bool
+	late  *lateTools
 	// untrusted is driver.untrusted, or nil.
 	untrusted func(callID string, args json.RawMessage) bool
 }
@@ -76,6 +80,8 @@ func (e *Engine) newToolbox(a *Agent, o *Overrides, autonomous bool) (toolbox, e
 	}
 	var err error
 	b.set, err = tool.NewSet(tools...)
+	_, _, taken := b.set.Lookup(CallByName)
+	b.lists = a.LateTools && !taken
 	return b, err
 }
 
@@ -108,6 +114,10 @@ func (b *toolbox) args(callID, name string) json.RawMessage {
 func (b *toolbox) judge(in run.Judge, at run.At) run.Verdict {
 	v := run.Verdict{At: at, CallID: in.CallID, Decision: run.Deny}
 	_, spec, ok := b.set.Lookup(in.Name)
+	if why := b.late.unavailable(in.Name); !ok && why != "" {
+		v.Reason = strings.TrimSpace(why + " " + b.missing)
+		return v
+	}
 	if !ok {
 		v.Reason = strings.TrimSpace(fmt.Sprintf("There is no tool %q. %s %s", in.Name, b.known(), b.missing))
 		return v

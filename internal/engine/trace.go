@@ -43,6 +43,10 @@ func (d *driver) trace(in run.Input, tr *run.Transition, now int64) *store.Trace
 		b = append(append(b, `,"cache":`...), d.cacheNote...)
 		d.cacheNote = nil
 	}
+	if d.toolsNote != nil {
+		b = append(append(b, `,"toolset":`...), d.toolsNote...)
+		d.toolsNote = nil
+	}
 	d.buf = append(b, '}')
 	if t.Body = json.RawMessage(`{}`); err == nil {
 		t.Body = bytes.Clone(d.buf)

@@ -19,6 +19,11 @@ type Record struct {
 	// Time is when it was sent, in Unix milliseconds.
 	Time int64 `json:"at"`
 
+	// Toolset is the hash of the list of tools that it was sent with, where that list is
+	// kept, and ToolsetRun the run whose trace has the list.
+	Toolset    string `json:"ts,omitempty"`
+	ToolsetRun string `json:"tr,omitempty"`
+
 	Model     string   `json:"m"`
 	Settings  []string `json:"s,omitempty"`
 	ToolsSum  string   `json:"t"`

@@ -16,7 +16,7 @@ func TestProblems(t *testing.T) {
 		{"unknown key below", "agents/a.yaml", minimal + "tools:\n  mcp_server: [x]\n",
 			"c/agents/a.yaml:5:3: error: tools.mcp_server: unknown key (did you mean mcp_servers?)"},
 		{"unlike any key", "agents/a.yaml", minimal + "tools: {zzz: 1}\n",
-			"c/agents/a.yaml:4:9: error: tools.zzz: unknown key (known here: mcp_servers, builtin, deny)"},
+			"c/agents/a.yaml:4:9: error: tools.zzz: unknown key (known here: mcp_servers, builtin, deny, late)"},
 		{"a part of the name", "agents/a.yaml", minimal + "steps: 1\n",
 			"c/agents/a.yaml:4:1: error: steps: unknown key (did you mean max_steps?)"},
 		{"all at once", "agents/a.yaml", minimal + "max_steps: many\ntemperature: 3\noutput_style: terse\nretry: {base_delay: 1x}\nlabels: one\n", `
