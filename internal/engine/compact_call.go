@@ -42,14 +42,14 @@ func (c *compaction) run(ctx context.Context, s *sizes) (run.Input, error) {
 	}
 	body.TokensAfter = s.fixed
 	if m, ok := body.Message(0); ok {
-		body.TokensAfter += session.MessageTokens([]message.Message{m})
+		body.TokensAfter += s.count.Tokens([]message.Message{m})
 	}
 	for i := c.cut.To; i < len(c.msgs); i++ {
 		m := c.msgs[i]
 		if c.cut.Short > 0 {
 			m = session.Shorten(m, c.cut.Short)
 		}
-		body.TokensAfter += session.MessageTokens([]message.Message{m})
+		body.TokensAfter += s.count.Tokens([]message.Message{m})
 	}
 	return c.end(run.Compacted{}), nil
 }
@@ -141,7 +141,7 @@ func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []me
 			return text, nil
 		case failed.Class == run.FailOverflow && shrunk < summaryTries:
 			shrunk++
-			room = session.MessageTokens(req.Messages) * 2 / 3
+			room = countOf(m).Tokens(req.Messages) * 2 / 3
 			continue
 		case failed.Class != run.FailRetryable || attempt > retry.Max || retry.LimitMS > 0 && failed.RetryAfterMS > retry.LimitMS:
 			return "", fmt.Errorf("%w: %s", errNoSummary, failed.Error)
@@ -201,7 +201,7 @@ func (c *compaction) requestTo(m *Model, s *sizes, msgs []message.Message, instr
 	if len(c.tools) == 0 || m.Window > 0 && s.fixed > m.Window/2 {
 		parts.Tools, o.ToolChoice = nil, ""
 	}
-	text := session.Transcript(msgs, room)
+	text := session.Transcript(msgs, room, countOf(m))
 	if n := len(text); n > 0 && text[n-1].Role == message.RoleUser {
 		last := text[n-1]
 		last.Content = append(slices.Clone(last.Content), message.Text(instruction))

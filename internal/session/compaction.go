@@ -193,13 +193,13 @@ func readCompaction(path []*store.Entry, at int) (c *Compaction, first int, why 
 // about so many tokens together: larger ones are shortened, and if they are too many the
 // last are left out. What is not carried over as it was is told again with the next
 // message that has it. At 0 there is no limit.
-func Carry(msgs []message.Message, tokens int) []message.Block {
+func Carry(msgs []message.Message, tokens int, count Count) []message.Block {
 	held := []message.Message{{Role: message.RoleUser, Content: prompt.InForce(msgs)}}
-	if tokens <= 0 || MessageTokens(held) <= tokens {
+	if tokens <= 0 || count.Tokens(held) <= tokens {
 		return held[0].Content
 	}
-	held = shortened(held, shortest(held, tokens))
-	for len(held[0].Content) > 0 && MessageTokens(held) > tokens {
+	held = shortened(held, shortest(held, tokens, count))
+	for len(held[0].Content) > 0 && count.Tokens(held) > tokens {
 		held[0].Content = held[0].Content[:len(held[0].Content)-1]
 	}
 	return held[0].Content

@@ -115,7 +115,7 @@ func TestCutsAreSound(t *testing.T) {
 		if r.IntN(2) == 0 {
 			room = 600 + r.IntN(3000)
 		}
-		c := FindCut(msgs, from, keep, room, func(i int) bool { return anchored[i] })
+		c := FindCut(msgs, from, keep, room, Count{}, func(i int) bool { return anchored[i] })
 		fail := func(format string, args ...any) {
 			t.Errorf("seed %d, keep %d, room %d, %+v of %d: %s", seed, keep, room, c, len(msgs), fmt.Sprintf(format, args...))
 		}
@@ -192,7 +192,7 @@ func TestTranscriptFits(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		msgs := conversationOf(r, 1+r.IntN(12))
 		for _, room := range []int{0, 20000, 2000, 300, 100} {
-			out := Transcript(msgs, room)
+			out := Transcript(msgs, room, Count{})
 			if n := MessageTokens(out); room > 0 && n > room {
 				t.Fatalf("seed %d: %d tokens where there is room for %d", seed, n, room)
 			}
@@ -213,7 +213,7 @@ func TestTranscriptFits(t *testing.T) {
 		message.ToolResult("c", "ls", true, message.Text("no"), message.Image("AA==", "image/png"))}
 	want := "[The conversation:]|[Thought: hm]\nhello\n[Called ls with {\"p\":1}]|[Error of ls: no [an image]]"
 	var got []string
-	for _, m := range Transcript(msgs, 0) {
+	for _, m := range Transcript(msgs, 0, Count{}) {
 		got = append(got, m.Text())
 	}
 	if strings.Join(got, "|") != want {
@@ -308,7 +308,7 @@ func TestACutKeepsWhatOnlyLooksLikeASummary(t *testing.T) {
 	m := message.User("not a summary")
 	m.Details = json.RawMessage(`{"summary":true}`)
 	msgs := append([]message.Message{m}, conversationOf(rand.New(rand.NewPCG(1, 1)), 6)...)
-	if c := FindCut(msgs, 0, 10, 0, func(int) bool { return true }); c.From != 0 || c.To == 0 {
+	if c := FindCut(msgs, 0, 10, 0, Count{}, func(int) bool { return true }); c.From != 0 || c.To == 0 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -329,7 +329,7 @@ func TestTranscriptHasTheReferences(t *testing.T) {
 	page := prompt.Block{Kind: "page", Text: "the page"}
 	m := message.User("look at this")
 	m.Content = append([]message.Block{page.Content(), refs.Content()}, m.Content...)
-	out := Transcript([]message.Message{m}, 0)
+	out := Transcript([]message.Message{m}, 0, Count{})
 	if len(out) != 1 || !strings.Contains(out[0].Text(), "src/billing.go") || !strings.Contains(out[0].Text(), "look at this") || strings.Contains(out[0].Text(), "the page") || len(out[0].Text()) > 4000 {
 		t.Errorf("%+.300v", out)
 	}
@@ -342,9 +342,9 @@ func TestCarry(t *testing.T) {
 		b := prompt.Block{Kind: fmt.Sprint("k", i), Text: strings.Repeat("wörd ", 400)}
 		m.Content = append(m.Content, b.Content())
 	}
-	whole := Carry([]message.Message{m}, 0)
+	whole := Carry([]message.Message{m}, 0, Count{})
 	for _, tokens := range []int{20_000, 8_000, 3_000, 200, 1} {
-		got := Carry([]message.Message{m}, tokens)
+		got := Carry([]message.Message{m}, tokens, Count{})
 		if n := MessageTokens([]message.Message{{Content: got}}); n > tokens || tokens == 20_000 && len(got) != len(whole) || tokens == 3_000 && len(got) != 30 {
 			t.Errorf("%d: %d blocks of %d tokens", tokens, len(got), n)
 		}

@@ -21,9 +21,33 @@ type Cut struct {
 // Any is whether there is anything to do.
 func (c *Cut) Any() bool { return c.To > c.From || c.Short > 0 }
 
-// MessageTokens is about how many tokens messages have.
-func MessageTokens(msgs []message.Message) int {
-	return int(model.PromptTokens(&model.Request{Messages: msgs}))
+// Count says how messages are counted: the way of their model, and by how many hundredths
+// of that, where what its provider said before tells; 0 is all of it. The zero value is
+// for a model that nobody knows.
+type Count struct {
+	Encoding model.Encoding
+	Percent  int
+}
+
+// Tokens is about how many tokens messages have.
+func (c Count) Tokens(msgs []message.Message) int {
+	n := c.Encoding.Messages(msgs)
+	if c.Percent > 0 {
+		n = (n*int64(c.Percent) + 50) / 100
+	}
+	return int(n)
+}
+
+// MessageTokens is about how many tokens messages have, of a model that nobody knows.
+func MessageTokens(msgs []message.Message) int { return Count{}.Tokens(msgs) }
+
+// behind is how many tokens there are from each message on, to the end.
+func (c Count) behind(msgs []message.Message) []int {
+	out := make([]int, len(msgs)+1)
+	for i := len(msgs) - 1; i >= 0; i-- {
+		out[i] = out[i+1] + c.Tokens(msgs[i:i+1])
+	}
+	return out
 }
 
 // FindCut looks where to cut the messages behind the first from ones, which are an
@@ -31,8 +55,8 @@ func MessageTokens(msgs []message.Message) int {
 // is above 0: what can not be left out is shortened instead. ok says of a message that
 // the conversation can begin with it; results of calls never can, whatever it says. The
 // last message of a person, and the results that the model has not seen, with their
-// calls, always stay.
-func FindCut(msgs []message.Message, from, keep, room int, ok func(i int) bool) Cut {
+// calls, always stay. count says how many tokens messages have.
+func FindCut(msgs []message.Message, from, keep, room int, count Count, ok func(i int) bool) Cut {
 	c := Cut{From: min(from, len(msgs))}
 	valid := func(i int) bool { return i < len(msgs) && msgs[i].Role != message.RoleToolResult && ok(i) }
 	last := max(unseen(msgs), c.From)
@@ -40,27 +64,27 @@ func FindCut(msgs []message.Message, from, keep, room int, ok func(i int) bool) 
 		last--
 	}
 	// From the end back to where enough stays, and forward to where it may begin.
-	at, kept := len(msgs), 0
-	for at > c.From && kept < keep {
+	behind := count.behind(msgs)
+	at := len(msgs)
+	for at > c.From && behind[at] < keep {
 		at--
-		kept += MessageTokens(msgs[at : at+1])
 	}
-	if kept < keep {
+	if behind[at] < keep {
 		at = c.From // everything may stay
 	}
 	for at < last && at > c.From && !valid(at) {
 		at++
 	}
 	c.To = min(at, last)
-	for room > 0 && c.To < last && MessageTokens(msgs[c.To:]) > room {
+	for room > 0 && c.To < last && behind[c.To] > room {
 		if c.To++; c.To < last {
 			for c.To < last && !valid(c.To) {
 				c.To++
 			}
 		}
 	}
-	if stays := msgs[c.To:]; room > 0 && MessageTokens(stays) > room {
-		c.Short = shortest(stays, room)
+	if stays := msgs[c.To:]; room > 0 && behind[c.To] > room {
+		c.Short = shortest(stays, room, count)
 	}
 	c.Turn = c.To
 	if c.To < len(msgs) && c.To > c.From && msgs[c.To].Role != message.RoleUser {
@@ -93,14 +117,14 @@ func unseen(msgs []message.Message) int {
 
 // shortest is the longest that texts may be for messages to fit, and not less than what
 // is left of a text at least.
-func shortest(msgs []message.Message, room int) int {
+func shortest(msgs []message.Message, room int, count Count) int {
 	low, high := leastShort, leastShort
 	for i := range msgs {
 		high = max(high, size(&msgs[i]))
 	}
 	for low < high {
 		mid := low + (high-low+1)/2
-		if MessageTokens(shortened(msgs, mid)) <= room {
+		if count.Tokens(shortened(msgs, mid)) <= room {
 			low = mid
 		} else {
 			high = mid - 1

@@ -34,10 +34,10 @@ var briefs = [...]Brief{{Tool: 2000, Thinking: 1200}, {Tool: 500, Thinking: 200}
 // so that a model reads it and does not go on with it. Messages of the same side that
 // follow each other are one. It begins with a person's. If all of it is more than room
 // tokens, it is told in less detail; at last the middle is left out. room 0 is no limit.
-func Transcript(msgs []message.Message, room int) []message.Message {
+func Transcript(msgs []message.Message, room int, count Count) []message.Message {
 	var out []message.Message
 	for _, b := range briefs {
-		if out = transcript(msgs, b); room <= 0 || MessageTokens(out) <= room {
+		if out = transcript(msgs, b); room <= 0 || count.Tokens(out) <= room {
 			return out
 		}
 	}
@@ -46,7 +46,12 @@ func Transcript(msgs []message.Message, room int) []message.Message {
 	for i := range out {
 		fmt.Fprintf(&text, "[%s]\n%s\n\n", out[i].Role, out[i].Text())
 	}
-	return []message.Message{message.User(middleOut(text.String(), max(room*3, leastShort)))}
+	for bytes := max(room*3, leastShort); ; bytes = max(bytes*9/10, leastShort) {
+		out = []message.Message{message.User(middleOut(text.String(), bytes))}
+		if bytes == leastShort || count.Tokens(out) <= room {
+			return out
+		}
+	}
 }
 
 func transcript(msgs []message.Message, b Brief) (out []message.Message) {
