@@ -129,6 +129,7 @@ const (
 	kindHan
 	kindHangul
 	kindOther
+	kindSpaces // the second space, and all that follow it
 	kinds
 )
 
@@ -197,14 +198,17 @@ func scan[T string | []byte](v vocabulary, s T) (sum int64) {
 			case kindUpper:
 				word = wordUpper
 				pair, place = lowerPairs+int(s[i-1]|0x20-'a')*letters+int(b-'a'), word
-			case kindSpace:
+			case kindSpace, kindSpaces:
 				word = wordSpace
-				pair = kindSpace*kinds + kindLower
+				pair = prev*kinds + kindLower
 			default:
 				word = wordOther
 				pair = prev*kinds + kindLower
 			}
 		default:
+			if kind == kindSpace && (prev == kindSpace || prev == kindSpaces) {
+				kind = kindSpaces
+			}
 			if run++; kind != prev {
 				run = 0
 			}
