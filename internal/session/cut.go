@@ -84,7 +84,9 @@ func FindCut(msgs []message.Message, from, keep, room int, count Count, ok func(
 		}
 	}
 	if stays := msgs[c.To:]; room > 0 && behind[c.To] > room {
-		c.Short = shortest(stays, room, count)
+		if short := shortest(stays, room, count); shortens(stays, short) {
+			c.Short = short
+		}
 	}
 	c.Turn = c.To
 	if c.To < len(msgs) && c.To > c.From && msgs[c.To].Role != message.RoleUser {
@@ -113,6 +115,18 @@ func unseen(msgs []message.Message) int {
 		}
 	}
 	return 0
+}
+
+// shortens is whether anything is longer than so many bytes: else there is nothing to do.
+func shortens(msgs []message.Message, bytes int) bool {
+	for i := range msgs {
+		for j := range msgs[i].Content {
+			if b := &msgs[i].Content[j]; len(b.Text) > bytes || len(b.Arguments) > bytes {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // shortest is the longest that texts may be for messages to fit, and not less than what
