@@ -149,6 +149,8 @@ type sizes struct {
 	// would be, fixed what of it is no conversation.
 	window, now, fixed     int
 	reserve, keep, summary int
+	// count says how many tokens messages have.
+	count session.Count
 }
 
 // beside is how many tokens come in front of what stays: the summary of what was said
@@ -161,61 +163,13 @@ func (s *sizes) files() int { return s.summary * 3 / 2 }
 
 func (d *driver) sizes() sizes {
 	c, m := &d.agent.Compaction, d.model()
-	s := sizes{window: m.Window, reserve: or(c.Reserve, 16_384), keep: or(c.Keep, 20_000), summary: or(c.Summary, 16_000)}
+	s := sizes{window: m.Window, reserve: or(c.Reserve, 16_384), keep: or(c.Keep, 20_000), summary: or(c.Summary, 16_000), count: countOf(&m)}
 	if s.window > 0 {
 		s.reserve = min(s.reserve, s.window/4)
 		s.keep = min(s.keep, (s.window-s.reserve)/2)
 		s.summary = max(min(s.summary, s.window/8), 256)
 	}
 	return s
-}
-
-// size fills in how large the conversation is: what the last reply was told that it
-// read, and what came since, or an estimate where no reply told.
-func (d *driver) size(s *sizes) {
-	msgs := d.conv.messages
-	system, _ := d.system()
-	s.fixed = int(model.PromptTokens(&model.Request{System: system, Tools: prompt.Tools(d.declared()), Messages: d.agent.Examples}))
-	if s.fixed > s.window/2 && s.window > 0 {
-		s.summary = max(min(s.summary, (s.window-s.fixed)/8), 256)
-	}
-	for i := len(msgs) - 1; i >= 0; i-- {
-		m := &msgs[i]
-		if d.conv.origins[i].kept {
-			break // it was told of what is not there any more
-		}
-		if m.Role != message.RoleAssistant || m.Usage == nil || m.Usage.Estimated || m.Usage.Prompt() == 0 ||
-			!d.conv.origins[i].own && d.conv.origins[i].run == "" {
-			continue
-		}
-		s.now = int(m.Usage.Prompt()+m.Usage.Output) + session.MessageTokens(msgs[i+1:])
-		return
-	}
-	if d.e.hooked() {
-		return // what the application makes of it nobody knows
-	}
-	s.now = s.fixed + session.MessageTokens(msgs)
-}
-
-// full says that the call that was just asked for has to wait for a compaction, or nil.
-func (d *driver) full() run.Input {
-	if d.agent.Compaction.Off || !d.state.MayCompact() {
-		return nil
-	}
-	s := d.sizes()
-	if s.window == 0 {
-		return nil
-	}
-	if d.size(&s); s.now <= s.window-s.reserve {
-		return nil
-	}
-	if d.state.HeldBack(s.now) {
-		return nil
-	}
-	if cut := d.findCut(&s, run.CompactThreshold); !cut.Any() {
-		return nil
-	}
-	return run.Full{At: d.at(), Tokens: s.now, Window: s.window, Grow: s.reserve / 2}
 }
 
 // carriedPart is which part of the window the context may have that is carried over.
@@ -228,7 +182,7 @@ func (d *driver) windowFor(s *sizes, reason string) int {
 	}
 	now := s.now
 	if now == 0 {
-		now = s.fixed + session.MessageTokens(d.conv.messages)
+		now = s.fixed + s.count.Tokens(d.conv.messages)
 	}
 	// The provider counts more than it was taken for, or its window is not known.
 	if s.window == 0 {
@@ -243,13 +197,13 @@ func (d *driver) findCut(s *sizes, reason string) session.Cut {
 	if s.window > 0 {
 		// What stays leaves room for more than the next message, whatever the system
 		// prompt and the tools have: else every step would compact again.
-		keep = min(keep, max((s.window-s.reserve-s.fixed-s.beside()-d.carried(s.window/carriedPart))/2, s.window/16))
+		keep = min(keep, max((s.window-s.reserve-s.fixed-s.beside()-d.carried(s, s.window/carriedPart))/2, s.window/16))
 	}
 	if reason == run.CompactManual {
-		keep = min(keep, session.MessageTokens(d.conv.messages)/4)
+		keep = min(keep, s.count.Tokens(d.conv.messages)/4)
 	}
 	if window > 0 && (reason == run.CompactOverflow || s.now > window) {
-		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.beside(), window/4)-d.carried(window/carriedPart), min(window/16, (window-s.fixed)/3), 1)
+		room = max(window-min(s.reserve, window/4)-s.fixed-min(s.beside(), window/4)-d.carried(s, window/carriedPart), min(window/16, (window-s.fixed)/3), 1)
 		keep = min(keep, room)
 	}
 	from := 0
@@ -257,16 +211,16 @@ func (d *driver) findCut(s *sizes, reason string) session.Cut {
 		from = 1
 	}
 	stored := func(i int) bool { return d.conv.origins[i].entry != "" }
-	cut := session.FindCut(d.conv.messages, from, keep, room, stored)
+	cut := session.FindCut(d.conv.messages, from, keep, room, s.count, stored)
 	if reason == run.CompactManual && !cut.Any() {
-		cut = session.FindCut(d.conv.messages, from, 0, room, stored) // who asks for it wants all that can be
+		cut = session.FindCut(d.conv.messages, from, 0, room, s.count, stored) // who asks for it wants all that can be
 	}
 	return cut
 }
 
 // carried is about how many tokens of context a compaction carries over, at most so many.
-func (d *driver) carried(most int) int {
-	return min(session.MessageTokens([]message.Message{{Content: prompt.InForce(d.conv.messages)}}), most)
+func (d *driver) carried(s *sizes, most int) int {
+	return min(s.count.Tokens([]message.Message{{Content: prompt.InForce(d.conv.messages)}}), most)
 }
 
 // compact starts a compaction, or says at once that there will be none.
@@ -299,7 +253,7 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 	}
 	if window := d.windowFor(&s, eff.Reason); overflow || window > 0 && s.now > window {
 		left := window - s.fixed
-		c.front = max(left-min(s.reserve, window/4)-session.MessageTokens(c.cut.Stays(c.msgs[c.cut.To:])), left/4, 1)
+		c.front = max(left-min(s.reserve, window/4)-s.count.Tokens(c.cut.Stays(c.msgs[c.cut.To:])), left/4, 1)
 	}
 	c.describe(&s)
 	c.begin(s, b)
@@ -382,10 +336,10 @@ func (c *compaction) describe(s *sizes) {
 	d, body := c.d, &c.made.body
 	body.Reason, body.TokensBefore = c.eff.Reason, s.now
 	if s.now == 0 {
-		body.TokensBefore = s.fixed + session.MessageTokens(c.msgs)
+		body.TokensBefore = s.fixed + s.count.Tokens(c.msgs)
 	}
 	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs[c.cut.From:c.cut.To], d.reads, &c.earlier, s.files())
-	body.Context = d.carriedMode(session.Carry(c.msgs[:c.cut.To], d.windowFor(s, c.eff.Reason)/carriedPart))
+	body.Context = d.carriedMode(session.Carry(c.msgs[:c.cut.To], d.windowFor(s, c.eff.Reason)/carriedPart, s.count))
 	body.Context = slices.DeleteFunc(body.Context, func(b message.Block) bool { return b.Context == toolsContext }) // from here on the list is what there is
 	c.made.to = c.cut.To
 	if c.cut.To < len(c.msgs) {

@@ -45,13 +45,13 @@ func (c *compaction) run(ctx context.Context, s *sizes) (run.Input, error) {
 		body.Summary = summary
 	}
 	if c.front > 0 {
-		body.Fit(c.front)
+		body.Fit(c.front, s.count)
 	}
 	body.TokensAfter = s.fixed
 	if m, ok := body.Message(0); ok {
-		body.TokensAfter += session.MessageTokens([]message.Message{m})
+		body.TokensAfter += s.count.Tokens([]message.Message{m})
 	}
-	body.TokensAfter += session.MessageTokens(c.cut.Stays(c.msgs[c.cut.To:]))
+	body.TokensAfter += s.count.Tokens(c.cut.Stays(c.msgs[c.cut.To:]))
 	return c.end(run.Compacted{}), nil
 }
 
@@ -144,9 +144,9 @@ func (c *compaction) instruction(earlier, note string) string {
 func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []message.Message, earlier, note string) (string, error) {
 	room, most := c.room(m, s, c.instruction(earlier, note)), c.agent.Compaction.requests()
 	for shrunk := 0; ; shrunk++ {
-		parts := session.Digest(msgs, room, most)
+		parts := session.Digest(msgs, room, most, countOf(m))
 		if len(parts) > 1 { // the summary so far comes with each
-			parts = session.Digest(msgs, max(room-c.output(m, s), room/3), most)
+			parts = session.Digest(msgs, max(room-c.output(m, s), room/3), most, countOf(m))
 		}
 		text, failed, err := c.askParts(ctx, m, s, parts, earlier, note)
 		switch {
@@ -159,7 +159,7 @@ func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []me
 		}
 		largest := 0
 		for _, p := range parts {
-			largest = max(largest, session.MessageTokens(p))
+			largest = max(largest, countOf(m).Tokens(p))
 		}
 		room = max(largest*2/3, 1)
 	}

@@ -87,6 +87,11 @@ func sameAfterReload(t *testing.T, seed uint64, hooked bool) {
 		if len(d.conv.messages) != len(read.conv.messages) {
 			t.Fatalf("turn %d: %d messages in memory, %d in the store", turn, len(d.conv.messages), len(read.conv.messages))
 		}
+		if count := countOf(&d.agent.Models[0]); !hooked {
+			if was, is := d.correction(count), read.correction(count); was != is {
+				t.Fatalf("turn %d: estimates are corrected to %d %% in memory, to %d %% out of the store", turn, was, is)
+			}
+		}
 		for i := range d.conv.messages {
 			if was, is := asJSON(d.conv.messages[i]), asJSON(read.conv.messages[i]); was != is {
 				t.Fatalf("turn %d: message %d is in memory\n%.900s\nand in the store\n%.900s", turn, i, was, is)

@@ -114,7 +114,7 @@ func (d *driver) summarizeLeft(eff run.Compact, b *batch) run.Input {
 	c.note, c.made.to = branchNote, len(items)
 	body := &c.made.body
 	body.Reason = reasonBranch
-	body.TokensBefore = s.fixed + session.MessageTokens(c.msgs)
+	body.TokensBefore = s.fixed + s.count.Tokens(c.msgs)
 	body.ReadFiles, body.ModifiedFiles = session.Files(c.msgs, d.reads, files, s.files())
 	c.made.count.Summarised = len(items)
 	c.begin(s, b)

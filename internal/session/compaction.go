@@ -111,18 +111,24 @@ func (c *Compaction) Message(at int64) (message.Message, bool) {
 
 // Fit makes what the model reads of a compaction have at most so many tokens: the summary
 // loses its middle, then names of files leave, those that were only read first, then
-// the context, which is told again.
-func (c *Compaction) Fit(tokens int) {
+// the context, which is told again. count says how many tokens messages have.
+func (c *Compaction) Fit(tokens int, count Count) {
 	over := func() int {
 		m, ok := c.Message(0)
 		if !ok {
 			return 0
 		}
-		return MessageTokens([]message.Message{m}) - tokens
+		return count.Tokens([]message.Message{m}) - tokens
 	}
-	if n := over(); n > 0 {
-		c.Summary = condense(c.Summary, max(len(c.Summary)-n*4-200, tokens*2, leastShort))
+	shrink := func(least int, by func(string, int) string) {
+		whole := c.Summary
+		for bytes := len(whole) - over()*4 - 200; over() > 0 && len(c.Summary) > least; bytes = bytes * 9 / 10 {
+			if c.Summary = by(whole, max(bytes, least)); bytes <= least {
+				break
+			}
+		}
 	}
+	shrink(max(tokens*2, leastShort), condense)
 	for over() > 0 && len(c.ReadFiles) > 0 {
 		c.ReadFiles = c.ReadFiles[:len(c.ReadFiles)/2]
 	}
@@ -132,9 +138,7 @@ func (c *Compaction) Fit(tokens int) {
 	if over() > 0 {
 		c.Context = nil
 	}
-	if n := over(); n > 0 {
-		c.Summary = middleOut(c.Summary, max(len(c.Summary)-n*4-200, leastShort))
-	}
+	shrink(leastShort, middleOut)
 }
 
 func writeFiles(b *strings.Builder, read, modified []string) {
@@ -266,14 +270,14 @@ func readCompaction(path []*store.Entry, at int) (c *Compaction, first int, why 
 // about so many tokens together: larger ones are shortened, and if they are too many the
 // last are left out. What is not carried over as it was is told again with the next
 // message that has it. At 0 there is no limit.
-func Carry(msgs []message.Message, tokens int) []message.Block {
+func Carry(msgs []message.Message, tokens int, count Count) []message.Block {
 	held := []message.Message{{Role: message.RoleUser, Content: prompt.InForce(msgs)}}
-	if tokens <= 0 || MessageTokens(held) <= tokens {
+	if tokens <= 0 || count.Tokens(held) <= tokens {
 		return held[0].Content
 	}
-	c := Cut{Short: shortest(held, tokens)}
+	c := Cut{Short: shortest(held, tokens, count)}
 	held = c.Stays(held)
-	for len(held[0].Content) > 0 && MessageTokens(held) > tokens {
+	for len(held[0].Content) > 0 && count.Tokens(held) > tokens {
 		held[0].Content = held[0].Content[:len(held[0].Content)-1]
 	}
 	return held[0].Content

@@ -129,7 +129,7 @@ func TestCutsAreSound(t *testing.T) {
 		if r.IntN(2) == 0 {
 			room = 600 + r.IntN(3000)
 		}
-		c := FindCut(msgs, from, keep, room, func(i int) bool { return anchored[i] })
+		c := FindCut(msgs, from, keep, room, Count{}, func(i int) bool { return anchored[i] })
 		fail := func(format string, args ...any) {
 			t.Errorf("seed %d, keep %d, room %d, %+v of %d: %s", seed, keep, room, c, len(msgs), fmt.Sprintf(format, args...))
 		}
@@ -203,8 +203,8 @@ func TestDigestFits(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		msgs := conversationOf(r, 1+r.IntN(12))
 		for _, room := range []int{0, 20000, 2000, 300, 100} {
-			out := Digest(msgs, room, 1)[0]
-			if n := MessageTokens(out); room > 0 && n > room {
+			out := Digest(msgs, room, 1, Count{})[0]
+			if n := MessageTokens(out); room > 0 && n > max(room, leastShort/2) { // less is never shown
 				t.Fatalf("seed %d: %d tokens where there is room for %d", seed, n, room)
 			}
 			if len(out) == 0 || out[0].Role != message.RoleUser {
@@ -224,7 +224,7 @@ func TestDigestFits(t *testing.T) {
 		message.ToolResult("c", "ls", true, message.Text("no"), message.Image("AA==", "image/png"))}
 	want := "[The conversation:]|[Thought: hm]\nhello\n[Called ls with {\"p\":1}]|[Error of ls: no [an image]]"
 	var got []string
-	for _, m := range Digest(msgs, 0, 1)[0] {
+	for _, m := range Digest(msgs, 0, 1, Count{})[0] {
 		got = append(got, m.Text())
 	}
 	if strings.Join(got, "|") != want {
@@ -302,7 +302,7 @@ func TestACutKeepsWhatOnlyLooksLikeASummary(t *testing.T) {
 	m := message.User("not a summary")
 	m.Details = json.RawMessage(`{"summary":true}`)
 	msgs := append([]message.Message{m}, conversationOf(rand.New(rand.NewPCG(1, 1)), 6)...)
-	if c := FindCut(msgs, 0, 10, 0, func(int) bool { return true }); c.From != 0 || c.To == 0 {
+	if c := FindCut(msgs, 0, 10, 0, Count{}, func(int) bool { return true }); c.From != 0 || c.To == 0 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -323,7 +323,7 @@ func TestDigestHasTheReferences(t *testing.T) {
 	page := prompt.Block{Kind: "page", Text: "the page"}
 	m := message.User("look at this")
 	m.Content = append([]message.Block{page.Content(), refs.Content()}, m.Content...)
-	out := Digest([]message.Message{m}, 0, 1)[0]
+	out := Digest([]message.Message{m}, 0, 1, Count{})[0]
 	if len(out) != 1 || !strings.Contains(out[0].Text(), "src/billing.go") || !strings.Contains(out[0].Text(), "look at this") || strings.Contains(out[0].Text(), "the page") || len(out[0].Text()) > 4000 {
 		t.Errorf("%+.300v", out)
 	}
@@ -333,13 +333,13 @@ func TestDigestHasTheReferences(t *testing.T) {
 func TestCarry(t *testing.T) {
 	m := message.User("go")
 	for i := range 30 {
-		b := prompt.Block{Kind: fmt.Sprint("k", i), Text: strings.Repeat("wörd ", 400)}
+		b := prompt.Block{Kind: fmt.Sprint("k", i), Text: strings.Repeat("wörd ", 300)}
 		m.Content = append(m.Content, b.Content())
 	}
-	whole := Carry([]message.Message{m}, 0)
-	for _, tokens := range []int{20_000, 8_000, 3_000, 200, 1} {
-		got := Carry([]message.Message{m}, tokens)
-		if n := MessageTokens([]message.Message{{Content: got}}); n > tokens || tokens == 20_000 && len(got) != len(whole) || tokens == 3_000 && len(got) != 30 {
+	whole := Carry([]message.Message{m}, 0, Count{})
+	for _, tokens := range []int{20_000, 8_000, 4_000, 200, 1} {
+		got := Carry([]message.Message{m}, tokens, Count{})
+		if n := MessageTokens([]message.Message{{Content: got}}); n > tokens && len(got) > 0 || tokens == 20_000 && len(got) != len(whole) || tokens == 4_000 && len(got) != 30 {
 			t.Errorf("%d: %d blocks of %d tokens", tokens, len(got), n)
 		}
 		for _, b := range got {

@@ -60,9 +60,33 @@ func (c *Cut) Stays(stays []message.Message) []message.Message {
 	return out
 }
 
-// MessageTokens is about how many tokens messages have.
-func MessageTokens(msgs []message.Message) int {
-	return int(model.PromptTokens(&model.Request{Messages: msgs}))
+// Count says how messages are counted: the way of their model, and by how many hundredths
+// of that, where what its provider said before tells; 0 is all of it. The zero value is
+// for a model that nobody knows.
+type Count struct {
+	Encoding model.Encoding
+	Percent  int
+}
+
+// Tokens is about how many tokens messages have.
+func (c Count) Tokens(msgs []message.Message) int {
+	n := c.Encoding.Messages(msgs)
+	if c.Percent > 0 {
+		n = (n*int64(c.Percent) + 50) / 100
+	}
+	return int(n)
+}
+
+// MessageTokens is about how many tokens messages have, of a model that nobody knows.
+func MessageTokens(msgs []message.Message) int { return Count{}.Tokens(msgs) }
+
+// behind is how many tokens there are from each message on, to the end.
+func (c Count) behind(msgs []message.Message) []int {
+	out := make([]int, len(msgs)+1)
+	for i := len(msgs) - 1; i >= 0; i-- {
+		out[i] = out[i+1] + c.Tokens(msgs[i:i+1])
+	}
+	return out
 }
 
 // FindCut looks where to cut the messages behind the first from ones, which are an
@@ -70,8 +94,8 @@ func MessageTokens(msgs []message.Message) int {
 // is above 0: what can not be left out is shortened instead. ok says of a message that
 // the conversation can begin with it; results of calls never can, whatever it says. The
 // last message of a person, and the results that the model has not seen, with their
-// calls, always stay.
-func FindCut(msgs []message.Message, from, keep, room int, ok func(i int) bool) Cut {
+// calls, always stay. count says how many tokens messages have.
+func FindCut(msgs []message.Message, from, keep, room int, count Count, ok func(i int) bool) Cut {
 	c := Cut{From: min(from, len(msgs))}
 	valid := func(i int) bool { return i < len(msgs) && msgs[i].Role != message.RoleToolResult && ok(i) }
 	last := max(unseen(msgs), c.From)
@@ -79,27 +103,27 @@ func FindCut(msgs []message.Message, from, keep, room int, ok func(i int) bool) 
 		last--
 	}
 	// From the end back to where enough stays, and forward to where it may begin.
-	at, kept := len(msgs), 0
-	for at > c.From && kept < keep {
+	behind := count.behind(msgs)
+	at := len(msgs)
+	for at > c.From && behind[at] < keep {
 		at--
-		kept += MessageTokens(msgs[at : at+1])
 	}
-	if kept < keep {
+	if behind[at] < keep {
 		at = c.From // everything may stay
 	}
 	for at < last && at > c.From && !valid(at) {
 		at++
 	}
 	c.To = min(at, last)
-	for room > 0 && c.To < last && MessageTokens(msgs[c.To:]) > room {
+	for room > 0 && c.To < last && behind[c.To] > room {
 		if c.To++; c.To < last {
 			for c.To < last && !valid(c.To) {
 				c.To++
 			}
 		}
 	}
-	if room > 0 && MessageTokens(msgs[c.To:]) > room {
-		c.shrink(msgs, room)
+	if room > 0 && count.Tokens(msgs[c.To:]) > room {
+		c.shrink(msgs, room, count)
 	}
 	c.Turn = c.To
 	if c.All {
@@ -116,24 +140,24 @@ func FindCut(msgs []message.Message, from, keep, room int, ok func(i int) bool) 
 
 // shrink makes what stays fit: by shortening texts, then without the oldest images, then,
 // where even that is too much, as with very many small results, by summarising it as well.
-func (c *Cut) shrink(msgs []message.Message, room int) {
+func (c *Cut) shrink(msgs []message.Message, room int, count Count) {
 	stays := msgs[c.To:]
-	c.Short = shortest(stays, room)
+	c.Short = shortest(stays, room, count)
 	short := c.Stays(stays)
 	for i := range short {
-		for images(&short[i]) > 0 && MessageTokens(short) > room {
+		for images(&short[i]) > 0 && count.Tokens(short) > room {
 			short[i], _ = dropImages(short[i], 1)
 			c.Images++
 		}
 	}
 	switch {
-	case MessageTokens(short) > room:
+	case count.Tokens(short) > room:
 		*c = Cut{From: c.From, To: len(msgs), All: true}
 	case c.Images > 0:
 		// Without them texts may stay longer, or whole.
 		rest := (&Cut{Images: c.Images}).Stays(stays)
-		if c.Short = 0; MessageTokens(rest) > room {
-			c.Short = shortest(rest, room)
+		if c.Short = 0; count.Tokens(rest) > room {
+			c.Short = shortest(rest, room, count)
 		}
 	}
 }
@@ -170,14 +194,14 @@ func unseen(msgs []message.Message) int {
 
 // shortest is the longest that texts may be for messages to fit, and not less than what
 // is left of a text at least: then they may not fit.
-func shortest(msgs []message.Message, room int) int {
+func shortest(msgs []message.Message, room int, count Count) int {
 	low, high := leastShort, leastShort
 	for i := range msgs {
 		high = max(high, size(&msgs[i]))
 	}
 	for low < high {
 		mid := low + (high-low+1)/2
-		if MessageTokens(plainly(msgs, mid)) <= room {
+		if count.Tokens(plainly(msgs, mid)) <= room {
 			low = mid
 		} else {
 			high = mid - 1
@@ -185,7 +209,7 @@ func shortest(msgs []message.Message, room int) int {
 	}
 	// Which lines of a middle stay is dear to find out, so it is looked for last.
 	for low > leastShort {
-		over := MessageTokens((&Cut{Short: low}).Stays(msgs)) - room
+		over := count.Tokens((&Cut{Short: low}).Stays(msgs)) - room
 		if over <= 0 {
 			break
 		}

@@ -29,14 +29,15 @@ var briefs = [...]brief{{tool: 2000, thinking: 1200}, {tool: 500, thinking: 200}
 // a model reads it and does not go on with it, in parts of at most room tokens: each is for
 // a request of its own, and there are at most so many. Messages of the same side that
 // follow each other are one; each part begins with a person's. What does not fit is told in
-// less detail; at last the middle of all is left out. At room 0 there is one part.
-func Digest(msgs []message.Message, room, requests int) [][]message.Message {
+// less detail; at last the middle of all is left out. At room 0 there is one part. count says
+// how many tokens messages have.
+func Digest(msgs []message.Message, room, requests int, count Count) [][]message.Message {
 	for _, b := range briefs {
 		told := transcript(msgs, b)
-		if room <= 0 || MessageTokens(told) <= room {
+		if room <= 0 || count.Tokens(told) <= room {
 			return [][]message.Message{told}
 		}
-		if parts := split(told, room); len(parts) <= requests {
+		if parts := split(told, room, count); len(parts) <= requests {
 			return parts
 		}
 	}
@@ -45,40 +46,59 @@ func Digest(msgs []message.Message, room, requests int) [][]message.Message {
 	for _, m := range transcript(msgs, briefs[len(briefs)-1]) {
 		fmt.Fprintf(&text, "[%s]\n%s\n\n", m.Role, m.Text())
 	}
-	return [][]message.Message{{message.User(condense(text.String(), max(room*4-linesNote, leastShort)))}}
+	for bytes := max(room*4-linesNote, leastShort); ; bytes = max(bytes*9/10, leastShort) {
+		out := []message.Message{message.User(condense(text.String(), bytes))}
+		if bytes == leastShort || count.Tokens(out) <= room {
+			return [][]message.Message{out}
+		}
+	}
 }
 
 // goesOn begins a part that is not the first.
 const goesOn = "[The conversation goes on:]"
 
-// split divides texts into parts of at most room tokens, about.
-func split(told []message.Message, room int) (parts [][]message.Message) {
-	limit := max(room*4-2*len(goesOn)-8, leastShort)
-	var part []message.Message
-	left := limit
-	next := func() {
-		if len(part) > 0 {
-			parts, part, left = append(parts, part), nil, limit
-		}
+// split divides texts into parts of at most room tokens.
+func split(told []message.Message, room int, count Count) (parts [][]message.Message) {
+	text := func(role message.Role, s string) message.Message {
+		return message.Message{Role: role, Content: []message.Block{message.Text(s)}}
 	}
+	var part []message.Message
+	left, begun := room, false // begun: there is more in the part than how it begins
+	add := func(m message.Message, tokens int) { part, left = append(part, m), left-tokens-1 } // what is rounded together may be more
+	next := func() { parts, part, left, begun = append(parts, part), nil, room, false }
 	for i := range told {
-		role, text := told[i].Role, told[i].Text()
-		for text != "" {
+		role, s := told[i].Role, told[i].Text()
+		for s != "" {
 			if len(part) == 0 && role != message.RoleUser && len(parts) > 0 {
-				part = append(part, message.User(goesOn))
+				add(message.User(goesOn), count.Tokens([]message.Message{message.User(goesOn)}))
 			}
-			if len(text) <= left {
-				part, left = append(part, message.Message{Role: role, Content: []message.Block{message.Text(text)}}), left-len(text)
+			all := text(role, s)
+			tokens := count.Tokens([]message.Message{all})
+			if tokens <= left {
+				add(all, tokens)
+				begun = true
 				break
 			}
-			if at := lineEnd(text, left); at > 0 {
-				part = append(part, message.Message{Role: role, Content: []message.Block{message.Text(text[:at])}})
-				text = text[at:]
+			at := len(s) * max(left, 0) / tokens
+			for at = lineEnd(s, at); at > 0; at = lineEnd(s, at*9/10) {
+				if tokens = count.Tokens([]message.Message{text(role, s[:at])}); tokens <= left {
+					break
+				}
+			}
+			if at == 0 && !begun { // there is next to no room: more than it, and so an end
+				at = runeStart(s, min(leastShort, len(s)))
+				tokens = left
+			}
+			if at > 0 {
+				add(text(role, s[:at]), tokens)
+				s = s[at:]
 			}
 			next()
 		}
 	}
-	next()
+	if len(part) > 0 {
+		parts = append(parts, part)
+	}
 	return parts
 }
 
@@ -94,8 +114,12 @@ func lineEnd(text string, most int) int {
 	if at := strings.LastIndexByte(text[:most], ' '); at > most/4 {
 		return at + 1
 	}
-	at := most
-	for at > 0 && !utf8.RuneStart(text[at]) {
+	return runeStart(text, most)
+}
+
+// runeStart is the last beginning of a character that is not behind at, or the end.
+func runeStart(text string, at int) int {
+	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {
 		at--
 	}
 	return at

@@ -71,9 +71,9 @@ func TestADigestInParts(t *testing.T) {
 	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		msgs := conversationOf(r, 2+r.IntN(6))
-		whole := Digest(msgs, 0, 1)[0]
+		whole := Digest(msgs, 0, 1, Count{})[0]
 		for _, room := range []int{300, 1000, 5000} {
-			parts := Digest(msgs, room, 1000)
+			parts := Digest(msgs, room, 1000, Count{})
 			var all strings.Builder
 			for i, part := range parts {
 				if n := MessageTokens(part); n > room {
@@ -98,14 +98,14 @@ func TestADigestInParts(t *testing.T) {
 			if all.String() != want.String() {
 				t.Fatalf("seed %d, room %d: %d parts have %d bytes of %d", seed, room, len(parts), all.Len(), want.Len())
 			}
-			if n := len(Digest(msgs, room, 3)); n > 3 {
+			if n := len(Digest(msgs, room, 3, Count{})); n > 3 {
 				t.Fatalf("seed %d: %d parts", seed, n)
 			}
 		}
 	}
 	said := strings.Repeat("my words ", 600)
 	msgs := []message.Message{message.User(said), {Role: message.RoleAssistant, Content: []message.Block{message.Text(strings.Repeat("its words ", 9000))}}}
-	if parts := Digest(msgs, 4000, 1); len(parts) != 1 || !strings.Contains(parts[0][0].Text(), strings.TrimSpace(said)) {
+	if parts := Digest(msgs, 4000, 1, Count{}); len(parts) != 1 || !strings.Contains(parts[0][0].Text(), strings.TrimSpace(said)) {
 		t.Errorf("a person's words are cut where the model's could be")
 	}
 }
@@ -138,7 +138,7 @@ func TestACompactionIsMadeToFit(t *testing.T) {
 		for i := range 900 {
 			c.ReadFiles, c.ModifiedFiles = append(c.ReadFiles, fmt.Sprintf("read%d.go", i)), append(c.ModifiedFiles, fmt.Sprintf("dir/changed%d.go", i))
 		}
-		c.Fit(tokens)
+		c.Fit(tokens, Count{})
 		m, _ := c.Message(1)
 		if n := MessageTokens([]message.Message{m}); n > tokens || tokens > 1000 && n < tokens/4 {
 			t.Errorf("%d tokens, not %d", n, tokens)

@@ -134,7 +134,7 @@ data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text
 `
 	for text, want := range map[string]message.Usage{
 		"Hi": {Input: 20, Output: 1, TotalTokens: 21},
-		"Forty bytes of text, which are ten tokens": {Input: 20, Output: 11, TotalTokens: 31, Estimated: true},
+		"Forty bytes of text, which are ten tokens": {Input: 20, Output: 10, TotalTokens: 30, Estimated: true},
 	} {
 		_, err := play(t, strings.Replace(began, "%s", text, 1))
 		e := model.AsError(t.Context(), "", "", err)

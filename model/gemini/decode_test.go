@@ -111,7 +111,7 @@ func TestUsageOfHalfAReply(t *testing.T) {
 	}
 	const piece = `data: {"candidates":[{"content":{"parts":[{"text":"Forty bytes of text, which are ten tokens"}]}%s}],"usageMetadata":%s,"responseId":"r"}` + "\n\n"
 	_, failed := ask(fmt.Sprintf(piece, "", `{"promptTokenCount":20,"totalTokenCount":20}`))
-	if failed == nil || failed.Class != model.ClassTruncated || failed.Usage == nil || failed.Usage.Input != 20 || failed.Usage.Output != 11 || failed.Usage.TotalTokens != 31 || !failed.Usage.Estimated || failed.Usage.Cost.Output <= 0 {
+	if failed == nil || failed.Class != model.ClassTruncated || failed.Usage == nil || failed.Usage.Input != 20 || failed.Usage.Output < 9 || failed.Usage.Output > 11 || failed.Usage.TotalTokens != 20+failed.Usage.Output || !failed.Usage.Estimated || failed.Usage.Cost.Output <= 0 {
 		t.Errorf("cut: %+v", failed)
 	}
 	_, failed = ask(fmt.Sprintf(piece, "", `{"promptTokenCount":20,"candidatesTokenCount":12,"totalTokenCount":32}`))
