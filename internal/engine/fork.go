@@ -253,6 +253,7 @@ func (e *Engine) Import(ctx context.Context, req ImportRequest) (*Imported, erro
 	tx := &store.Tx{Tenant: req.Tenant, NewSessions: []*store.Session{ses}}
 	var to map[string]string
 	tx.Entries, to = session.Rename(f.Entries, ses.ID, ids.NextEntry)
+	session.Disown(tx.Entries) // copies
 	for _, en := range tx.Entries {
 		if en.Created == 0 {
 			en.Created = now
