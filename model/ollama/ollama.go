@@ -68,7 +68,7 @@ type Provider struct {
 	headers    http.Header
 	options    Options
 
-	mu    sync.Mutex
+	mu     sync.Mutex
 	known  map[string]Abilities // by model, once the server was asked
 	loaded map[string]loaded    // by model, once it answered
 }
