@@ -263,6 +263,7 @@ func (a *agents) model(p *profile.Profile, m *profile.Model) (engine.Model, erro
 	if err != nil {
 		return engine.Model{}, err
 	}
+	learned := learnedWindow(p, m, pr)
 	pr = a.guardProvider(p, m, pr)
 	info := a.catalogue.Lookup(m.Provider, m.Model)
 	maxTokens, thinking := modelDefaults(&info)
@@ -276,7 +277,7 @@ func (a *agents) model(p *profile.Profile, m *profile.Model) (engine.Model, erro
 	}
 	info = cachedFor(info, m)
 	return engine.Model{CacheTTL: cacheTTL(m), Provider: pr, ID: m.Model, Name: m.Provider + "/" + m.Model, Pool: profile.Pool("model", m.Pool), MaxTokens: maxTokens, Thinking: thinking, Price: price, Info: info,
-		Window: narrower(known, p.MaxContextTokens), NoImages: info.Priced() && !info.Images}, nil
+		Window: narrower(known, p.MaxContextTokens), Learned: learned, NoImages: info.Priced() && !info.Images}, nil
 }
 
 // compaction says how conversations of a profile are summarised. A model that can not be

@@ -1,8 +1,6 @@
 package agentd
 
 import (
-	"strings"
-
 	"agentd/internal/profile"
 	"agentd/model"
 	"agentd/model/ollama"
@@ -30,11 +28,28 @@ func (a *agents) ollama(m *profile.Model, credential model.CredentialFunc, heade
 func ollamaInfo(m *profile.Model, info *model.Info) (window int) {
 	if m.Ollama.NumCtx > 0 {
 		window = m.Ollama.NumCtx
-		info.ContextWindow, info.MaxOutput = window, max(min(info.MaxOutput, window), 1)
+		// Nothing bounds a reply but the window; half of it is left for what is asked.
+		info.ContextWindow, info.MaxOutput = window, min(max(info.MaxOutput, window/2), window)
 	}
 	info.Images = true
-	if passedOn := strings.HasSuffix(m.Model, "-cloud") || strings.HasSuffix(m.Model, ":cloud"); !info.Priced() && !passedOn {
+	if !info.Priced() && !ollama.PassedOn(m.Model) {
 		info.Source = "Ollama runs models on machines of one's own"
 	}
 	return window
+}
+
+// learnedWindow is how the window of a model becomes known while it is used, nil where it does
+// not: Ollama's servers say what they have loaded. It is never more than the profile's.
+func learnedWindow(p *profile.Profile, m *profile.Model, pr model.Provider) func() int {
+	server, ok := pr.(*ollama.Provider)
+	if !ok {
+		return nil
+	}
+	id, limit := m.Model, p.MaxContextTokens
+	return func() int {
+		if w := server.Window(id); w > 0 {
+			return narrower(w, limit)
+		}
+		return 0
+	}
 }

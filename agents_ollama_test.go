@@ -10,6 +10,7 @@ import (
 	"agentd/internal/profile"
 	"agentd/internal/sim"
 	"agentd/model"
+	"agentd/model/ollama"
 	"agentd/model/script"
 )
 
@@ -26,6 +27,28 @@ func TestOllamaInfo(t *testing.T) {
 		if window := ollamaInfo(m, &info); window != tt.window || info.Priced() != tt.priced || !info.Images || info.MaxOutput < 1 || info.MaxOutput > info.ContextWindow {
 			t.Errorf("%+v: window %d, %+v", tt, window, info)
 		}
+	}
+}
+
+// A reply may have half of the context that a model is loaded with; what is learned of it
+// never widens what the profile says.
+func TestOllamaWindow(t *testing.T) {
+	m := &profile.Model{Provider: "ollama", Model: "qwen3", Ollama: profile.Ollama{NumCtx: 65_536}}
+	info := model.NewCatalogue().Lookup("ollama", "qwen3")
+	if ollamaInfo(m, &info); info.MaxOutput != 32_768 {
+		t.Errorf("a reply of %d tokens", info.MaxOutput)
+	}
+	pr, err := ollama.New(ollama.Config{Options: &ollama.Options{NumCtx: 65_536}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int]int{0: 65_536, 1000: 1000, 100_000: 65_536} {
+		if got := learnedWindow(&profile.Profile{Routing: profile.Routing{MaxContextTokens: limit}}, m, pr)(); got != want {
+			t.Errorf("%d where the profile says %d, want %d", got, limit, want)
+		}
+	}
+	if learnedWindow(&profile.Profile{}, m, nil) != nil {
+		t.Error("another provider's window is learned")
 	}
 }
 

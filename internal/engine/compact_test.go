@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"agentd/event"
@@ -349,6 +350,27 @@ func TestASilentOverflowIsCompacted(t *testing.T) {
 	}
 	if made := h.compactions(id); silent == 0 || len(made) == 0 || made[0].Reason != "overflow" {
 		t.Errorf("%d silent, %+v", silent, made)
+	}
+}
+
+// A window that becomes known while the model is used counts from then on, also where the
+// model is the one that writes the summary.
+func TestCompactLearnedWindow(t *testing.T) {
+	w := &windowed{}
+	h := newHarness(t, w.generate)
+	h.windowed(w, false)
+	var learned atomic.Int64
+	h.agents["test"].Models[0].Learned = func() int { return int(learned.Load()) }
+	id, _ := h.talk(8)
+	if made := h.compactions(id); len(made) != 0 {
+		t.Fatalf("%+v", made)
+	}
+	learned.Store(1600)
+	if r := h.says(id, "go on"); r.Status != "completed" {
+		t.Fatalf("%+v", r)
+	}
+	if made := h.compactions(id); len(made) != 1 || made[0].Reason != "threshold" {
+		t.Errorf("%+v", made)
 	}
 }
 

@@ -143,6 +143,9 @@ type Model struct {
 	// whether the model is known to take no images.
 	Window   int
 	NoImages bool
+	// Learned is the window as far as it has become known since, 0 if it has not; it is
+	// asked often and must not block. Nil: what Window says is all there is.
+	Learned func() int
 	// MaxTokens and Thinking are for calls about which neither the profile nor
 	// the request says anything. Zero leaves it to the provider.
 	MaxTokens int

@@ -144,9 +144,19 @@ func (d *driver) scratch(index int) *model.Scratch {
 
 func (d *driver) model() Model {
 	if m := d.state.Model; m != nil && m.Index < len(d.agent.Models) {
-		return d.agent.Models[m.Index]
+		return d.agent.Models[m.Index].now()
 	}
-	return d.agent.Models[0]
+	return d.agent.Models[0].now()
+}
+
+// now is the model with the window that is known now.
+func (m Model) now() Model {
+	if m.Learned != nil {
+		if w := m.Learned(); w > 0 {
+			m.Window = w
+		}
+	}
+	return m
 }
 
 // before looks at an input that is about to change the state.

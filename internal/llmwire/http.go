@@ -37,10 +37,25 @@ func (c *Call) Post(client *http.Client, address string, header http.Header, bod
 	if err != nil {
 		return nil, c.Fail(err)
 	}
-	for k, v := range header {
-		req.Header[k] = v
-	}
 	req.Header.Set("Content-Type", "application/json")
+	return c.do(client, req, header)
+}
+
+// Get asks for what is at an address. The response is of any status; header is not kept.
+func (c *Call) Get(client *http.Client, address string, header http.Header) (*http.Response, *model.Error) {
+	req, err := http.NewRequestWithContext(c.ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, c.Fail(err)
+	}
+	return c.do(client, req, header)
+}
+
+func (c *Call) do(client *http.Client, req *http.Request, header http.Header) (*http.Response, *model.Error) {
+	for k, v := range header {
+		if k != "Content-Type" || req.Header.Get(k) == "" { // a body's own is its type
+			req.Header[k] = v
+		}
+	}
 	res, err := client.Do(req)
 	if err != nil {
 		return nil, c.Fail(err)

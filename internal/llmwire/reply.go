@@ -1,6 +1,7 @@
 package llmwire
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -85,21 +86,17 @@ func (r *Reply) Open(b message.Block) int {
 }
 
 // Rename completes the id and the name of a tool call that came later than its
-// start. Empty values change nothing.
+// start. Empty values change nothing, and neither does another value than the one that was
+// told already: whoever follows the reply knows the call by it.
 func (r *Reply) Rename(i int, id, name string) {
 	if i < 0 {
 		return
 	}
 	b := &r.Message.Content[i]
-	if (id == "" || b.ID == id) && (name == "" || b.Name == name) {
+	if (id == "" || b.ID != "") && (name == "" || b.Name != "") {
 		return
 	}
-	if id != "" {
-		b.ID = id
-	}
-	if name != "" {
-		b.Name = name
-	}
+	b.ID, b.Name = cmp.Or(b.ID, id), cmp.Or(b.Name, name)
 	call := *b
 	r.parts[i].call = &call
 }

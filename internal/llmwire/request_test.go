@@ -26,7 +26,8 @@ func TestScratchOf(t *testing.T) {
 		t.Error("what was kept outlived another adapter")
 	}
 	req.Scratch = nil
-	if ScratchOf[one](req) == ScratchOf[one](req) {
+	ScratchOf[one](req).Stream = []byte("kept")
+	if s := ScratchOf[one](req); s.Stream != nil {
 		t.Error("a request that keeps nothing kept something")
 	}
 }

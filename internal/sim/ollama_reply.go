@@ -195,6 +195,23 @@ func (o ollama) models(b []byte, ids []string) []byte {
 	return append(b, "]}"...)
 }
 
+// running is the answer of /api/ps: every model is loaded, with ollWindow tokens.
+func (o ollama) running(ids []string) []byte {
+	b := []byte(`{"models":[`)
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = script.AppendQuote(append(b, `{"name":`...), id)
+		b = script.AppendQuote(append(b, `,"model":`...), id)
+		b = append(b, `,"size":0,"digest":"",`+ollDetails+`,"expires_at":"2099-01-01T00:00:00Z","size_vram":0,"context_length":`+ollWindow+`}`...)
+	}
+	return append(b, "]}"...)
+}
+
+// ollWindow is how many tokens the simulator's models are loaded with, and made for.
+const ollWindow = "131072"
+
 const ollDetails = `"details":{"parent_model":"","format":"gguf","family":"sim","families":["sim"],"parameter_size":"0B","quantization_level":"F16"}`
 
 // model implements protocol.
@@ -220,6 +237,6 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, p, p.noModel(id))
 	default:
 		s.write(w, http.StatusOK, []byte(`{"modelfile":"","parameters":"","template":"{{ .Prompt }}",`+ollDetails+
-			`,"model_info":{"general.architecture":"sim","sim.context_length":131072},"capabilities":["completion","tools","thinking","vision"],"modified_at":"2026-01-01T00:00:00Z"}`))
+			`,"model_info":{"general.architecture":"sim","sim.context_length":`+ollWindow+`},"capabilities":["completion","tools","thinking","vision"],"modified_at":"2026-01-01T00:00:00Z"}`))
 	}
 }

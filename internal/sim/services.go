@@ -62,6 +62,8 @@ func (s *Server) local(w http.ResponseWriter, r *http.Request) bool {
 		s.generate(w, r, p)
 	case "POST /api/show":
 		s.show(w, r)
+	case "GET /api/ps":
+		s.write(w, http.StatusOK, p.running(s.models()))
 	case "GET /api/tags":
 		s.write(w, http.StatusOK, p.models(nil, s.models()))
 	case "GET /api/version":

@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"strconv"
+
 	"agentd/internal/llmwire"
 	"agentd/message"
 	"agentd/model"
@@ -115,8 +117,11 @@ func (d *decoder) start(index int64, raw []byte) {
 	case "redacted_thinking":
 		b.at = d.reply.Open(message.Block{Type: message.BlockThinking, Redacted: true, Signature: llmwire.String(llmwire.Get(raw, "data"))})
 	case "tool_use":
-		b.at = d.reply.Open(message.Block{Type: message.BlockToolCall,
-			ID: llmwire.String(llmwire.Get(raw, "id")), Name: llmwire.String(llmwire.Get(raw, "name"))})
+		id := llmwire.String(llmwire.Get(raw, "id"))
+		if id == "" { // results are matched by id, so there has to be one
+			id = "call_" + d.reply.Message.ResponseID + "_" + strconv.Itoa(d.reply.Calls())
+		}
+		b.at = d.reply.Open(message.Block{Type: message.BlockToolCall, ID: id, Name: llmwire.String(llmwire.Get(raw, "name"))})
 		// The input is empty here and streamed; some servers send it whole.
 		b.input = llmwire.Raw(llmwire.Get(raw, "input"))
 	}

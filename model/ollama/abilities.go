@@ -21,6 +21,9 @@ type Abilities struct {
 	// ContextWindow is how many tokens the model was made for, 0 if the server does
 	// not say. What it is loaded with is often less.
 	ContextWindow int
+	// NumCtx is how many tokens the model says that it is to be loaded with, 0 if it
+	// does not.
+	NumCtx int
 }
 
 func everything() Abilities { return Abilities{Thinking: true, Images: true, Tools: true} }
@@ -117,13 +120,14 @@ func abilitiesOf(text []byte) Abilities {
 	}
 	family := llmwire.String(llmwire.Get(llmwire.Get(text, "details"), "family"))
 	can.Levels = family == "gptoss" || family == "gpt-oss"
+	can.NumCtx = numCtx(llmwire.String(llmwire.Get(text, "parameters")))
 	for c := llmwire.Object(llmwire.Get(text, "model_info")); ; {
 		key, value, ok := c.Member()
 		if !ok {
 			return can
 		}
 		if strings.HasSuffix(string(key), ".context_length") {
-			can.ContextWindow = int(min(llmwire.Int(value), 1<<31-1))
+			can.ContextWindow = tokens(llmwire.Int(value))
 		}
 	}
 }

@@ -11,6 +11,8 @@
 //   - before thinking is asked for, and before an image is sent, the server is asked once
 //     what the model can do (/api/show). Images are replaced by a text for a model that
 //     sees none; a model that can not think is not asked to;
+//   - how many tokens the model is loaded with is asked behind a reply (/api/ps) where
+//     Options.NumCtx does not say it; see [Provider.Window];
 //   - the API has no tool choice: without tools to call (ToolChoiceNone) none are sent, and
 //     the other choices are the model's own. Neither has it a switch for one call at a
 //     time;

@@ -68,8 +68,9 @@ type Provider struct {
 	headers    http.Header
 	options    Options
 
-	mu    sync.Mutex
-	known map[string]Abilities // by model, once the server was asked
+	mu     sync.Mutex
+	known  map[string]Abilities // by model, once the server was asked
+	loaded map[string]loaded    // by model, once it answered
 }
 
 var _ model.Provider = (*Provider)(nil)
@@ -84,7 +85,7 @@ func New(cfg Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{name: cfg.Provider, base: base, credential: cfg.Credential, catalogue: cfg.Catalogue, headers: http.Header{}, known: map[string]Abilities{}}
+	p := &Provider{name: cfg.Provider, base: base, credential: cfg.Credential, catalogue: cfg.Catalogue, headers: http.Header{}, known: map[string]Abilities{}, loaded: map[string]loaded{}}
 	if cfg.Options != nil {
 		p.options = *cfg.Options
 	}
@@ -201,5 +202,6 @@ func (p *Provider) generate(ctx context.Context, req *model.Request, emit func(m
 	if failed != nil {
 		return nil, llmwire.Hide(llmwire.Spent(failed, "", d.usage), key)
 	}
+	p.lookAgain(ctx, req.Model, headers)
 	return d.message(), nil
 }

@@ -19,7 +19,7 @@ func harness() modeltest.Harness {
 	return modeltest.Harness{
 		New: func(t testing.TB, s modeltest.Server) model.Provider {
 			p, err := New(Config{BaseURL: s.URL, Credential: s.Key, Options: &Options{
-				Idle: s.Idle, Client: s.Client, Now: func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) },
+				Idle: s.Idle, Client: s.Client, NumCtx: 65_536, Now: func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) },
 			}})
 			if err != nil {
 				t.Fatal(err)

@@ -290,16 +290,10 @@ func (d *decoder) Document(text []byte) *model.Error { return llmwire.NotAStream
 
 // End implements llmwire.Decoder.
 func (d *decoder) End() *model.Error {
-	d.reply.CloseAll()
-	for i, c := range d.calls {
-		if c.block < 0 {
-			continue
-		}
-		if b := &d.reply.Message.Content[c.block]; b.ID == "" {
-			// Results are matched by id, so there has to be one.
-			b.ID = "call_" + d.reply.Message.ResponseID + "_" + strconv.Itoa(i)
-		}
+	for i, c := range d.calls { // results are matched by id, so there has to be one
+		d.reply.Rename(c.block, "call_"+d.reply.Message.ResponseID+"_"+strconv.Itoa(i), "")
 	}
+	d.reply.CloseAll()
 	switch d.finish {
 	case "content_filter":
 		return &model.Error{Class: model.ClassRefused, Code: d.finish, Message: "the provider's content filter stopped the reply"}

@@ -265,8 +265,23 @@ func (d *responses) finish(it *item, raw []byte) {
 	}
 	it.done = true
 	if it.block >= 0 {
+		d.identify(it)
 		d.reply.Close(it.block)
 	}
+}
+
+// identify gives a call without an id one, by its place: results are matched by it.
+func (d *responses) identify(it *item) {
+	if it.block < 0 || d.reply.Message.Content[it.block].Type != message.BlockToolCall {
+		return
+	}
+	before := 0
+	for i := range d.reply.Message.Content[:it.block] {
+		if d.reply.Message.Content[i].Type == message.BlockToolCall {
+			before++
+		}
+	}
+	d.reply.Rename(it.block, "call_"+d.reply.Message.ResponseID+"_"+strconv.Itoa(before), "")
 }
 
 func (d *responses) finishMessage(it *item, raw []byte) {
@@ -389,18 +404,10 @@ func (d *responses) Document(text []byte) *model.Error { return llmwire.NotAStre
 // End implements llmwire.Decoder.
 func (d *responses) End() *model.Error {
 	d.flush()
-	d.reply.CloseAll()
-	calls := 0
-	for i := range d.reply.Message.Content {
-		b := &d.reply.Message.Content[i]
-		if b.Type != message.BlockToolCall {
-			continue
-		}
-		if b.ID == "" { // results are matched by id, so there has to be one
-			b.ID = "call_" + d.reply.Message.ResponseID + "_" + strconv.Itoa(calls)
-		}
-		calls++
+	for i := range d.items {
+		d.identify(&d.items[i])
 	}
+	d.reply.CloseAll()
 	switch {
 	case d.failure != nil:
 		return d.failure
