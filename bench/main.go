@@ -33,7 +33,7 @@ func start() error {
 		}
 	}
 	b := &bench{}
-	only := flag.String("only", "", "regular expression: the parts to run (loop, chunk, serve, waiting, start, disk, database, events, nodes, executors, cache, context)")
+	only := flag.String("only", "", "regular expression: the parts to run (loop, chunk, serve, waiting, start, disk, database, events, nodes, executors, cache, context, compaction)")
 	flag.StringVar(&b.agentd, "agentd", "bin/agentd", "the binary under test")
 	flag.StringVar(&b.peer, "peer", "", "the binary of the peer; empty for none")
 	flag.StringVar(&b.langgraph, "langgraph", "", "loop.mjs of bench/peers-js, whose packages are installed; empty for none")
@@ -60,7 +60,7 @@ func start() error {
 	for _, p := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"loop", b.loop}, {"chunk", b.chunk}, {"serve", b.serve}, {"waiting", b.waiting}, {"start", b.start}, {"disk", b.disk}, {"database", b.database}, {"events", b.events}, {"nodes", b.nodes}, {"executors", b.executors}, {"cache", b.cache}, {"context", b.context}} {
+	}{{"loop", b.loop}, {"chunk", b.chunk}, {"serve", b.serve}, {"waiting", b.waiting}, {"start", b.start}, {"disk", b.disk}, {"database", b.database}, {"events", b.events}, {"nodes", b.nodes}, {"executors", b.executors}, {"cache", b.cache}, {"context", b.context}, {"compaction", b.compaction}} {
 		if !part.MatchString(p.name) {
 			continue
 		}

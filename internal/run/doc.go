@@ -38,7 +38,8 @@
 //  12. The leaf only moves forward along the parent chain, never past a gap.
 //  13. Overflow compacts at most once per reply and is never a plain retry. Ahead of a
 //     call that may be too large it is compacted at most once as well, and not where
-//     the call closes an answer. A compaction has an entry, after which the run goes on,
+//     the call closes an answer, nor soon after one that failed there, which is told once.
+//     A compaction has an entry, after which the run goes on,
 //     or changes nothing.
 //  14. Status is paused_checkpoint exactly when only people are awaited, by the run
 //     itself or by the runs below it.

@@ -148,3 +148,19 @@ func TestACompactionIsMadeToFit(t *testing.T) {
 		}
 	}
 }
+
+// Images that alone fill the room leave, the oldest first and no more than must, and the
+// words beside them stay whole.
+func TestImagesLeaveBeforeWords(t *testing.T) {
+	msgs := []message.Message{message.User("look"), {Role: message.RoleAssistant, Content: []message.Block{message.Call("c", "see", nil)}}, message.ToolResult("c", "see", false)}
+	msgs[2].Content = append(msgs[2].Content, message.Text(strings.Repeat("words ", 100)))
+	for range 6 {
+		msgs[2].Content = append(msgs[2].Content, message.Image("AAAA", "image/png"))
+	}
+	c := FindCut(msgs, 0, 100, 3500, func(int) bool { return true })
+	stays := c.Stays(msgs[c.To:])
+	last := stays[len(stays)-1]
+	if c.All || c.Images != 3 || c.Short != 0 || images(&last) != 3 || last.Content[1].Type != message.BlockText || last.Content[6].Type != message.BlockImage {
+		t.Errorf("%+v: %+v", c, last)
+	}
+}

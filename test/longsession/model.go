@@ -16,7 +16,8 @@ import (
 
 // writer is a model that says what the plan says, refuses what is larger than its window,
 // and writes summaries: of those it knows nothing but the text of the request, of which it
-// takes what looks like a decision or a path, as far as its reply may be long.
+// takes decisions and the paths that results speak of, as far as its reply may be long. The
+// paths that calls name it does not take: those are carried along without it.
 type writer struct {
 	window int
 
@@ -71,7 +72,7 @@ func (w *writer) Generate(_ context.Context, req *model.Request, emit func(model
 
 // summary is one, in the order in which things were said, cut where the reply ends.
 func (w *writer) summary(req *model.Request) message.Message {
-	marks := regexp.MustCompile(`DECISION-\d+: [a-z0-9 ]+order|src/[a-z0-9_/]+\.go`)
+	marks := regexp.MustCompile(`DECISION-\d+: [a-z0-9 ]+order|src/[a-z0-9/]+/found\d+_test\.go`)
 	said := map[string]int{}
 	for i, s := range marks.FindAllString(text(req), -1) {
 		if _, ok := said[s]; !ok {
