@@ -47,7 +47,7 @@ func newBench(t *testing.T) *bench {
 	turn := "  usage: {input: 100, output: 10, cache_read: 300}\n"
 	for name, turns := range map[string]string{
 		"demo": "",
-		"talk": "- text: I will look.\n  tool_calls:\n  - {name: glob, arguments: {pattern: '*'}}\n  - {name: file_read, arguments: {file_path: missing.txt}}\n" + turn +
+		"talk": "- when: {user: 'Summarise the conversation above'}\n  text: '<summary>They looked.</summary>'\n- text: I will look.\n  tool_calls:\n  - {name: glob, arguments: {pattern: '*'}}\n  - {name: file_read, arguments: {file_path: missing.txt}}\n" + turn +
 			"- text: |-\n    Two lines\n    of an answer.\n" + turn,
 		"ask": "- text: I need to know something.\n  tool_calls:\n  - {name: ask_user_question, arguments: {question: 'Which colour?', choices: [red, blue]}}\n" + turn +
 			"- text: 'Then it is {{.Last.Text}}.'\n" + turn,

@@ -63,7 +63,7 @@ func split(told []message.Message, room int, count Count) (parts [][]message.Mes
 		return message.Message{Role: role, Content: []message.Block{message.Text(s)}}
 	}
 	var part []message.Message
-	left, begun := room, false // begun: there is more in the part than how it begins
+	left, begun := room, false                                                                 // begun: there is more in the part than how it begins
 	add := func(m message.Message, tokens int) { part, left = append(part, m), left-tokens-1 } // what is rounded together may be more
 	next := func() { parts, part, left, begun = append(parts, part), nil, room, false }
 	for i := range told {
