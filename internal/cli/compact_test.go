@@ -10,7 +10,7 @@ import (
 // A conversation is compacted by itself and by hand, and people see both.
 func TestCompactASession(t *testing.T) {
 	b := newBench(t)
-	b.add("agents/small.yaml", "profile_name: small\nprimary_model: {provider: script, model: m, script: small.yaml}\nmax_context_tokens: 2000\ncompaction: {keep_recent_tokens: 200}\n")
+	b.add("agents/small.yaml", "profile_name: small\nprimary_model: {provider: script, model: m, script: small.yaml}\nmax_context_tokens: 1700\ncompaction: {keep_recent_tokens: 200}\n")
 	b.add("small.yaml", "turns:\n- when: {user: 'Summarise the conversation above'}\n  text: '<summary>It was about peas.</summary>'\nfallthrough: 'peas {{len .User}}'\n")
 	long := strings.Repeat("peas ", 600)
 	b.agent("small", long).exits(0)
