@@ -15,7 +15,7 @@ func (b *bench) compaction(ctx context.Context) error {
 		o    longsession.Options
 	}{
 		{"200,000 tokens, window 64,000", longsession.Options{Tokens: 200_000, Window: 64_000}},
-		{"200,000 tokens, window 64,000, summariser with 16,000", longsession.Options{Tokens: 200_000, Window: 64_000, Summariser: 16_000}},
+		{"200,000 tokens, window 64,000, summariser with 12,000", longsession.Options{Tokens: 200_000, Window: 64_000, Summariser: 12_000}},
 		{"1,000,000 tokens, window 200,000", longsession.Options{Tokens: 1_000_000, Window: 200_000}},
 	} {
 		r, err := longsession.Play(ctx, c.o)
