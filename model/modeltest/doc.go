@@ -6,6 +6,13 @@
 // cancelling, and the bytes of its requests. An adapter's test gives a [Harness]
 // and its testdata folder; the scenarios mean the same for all adapters.
 //
+// A [Wire] says what a format is made of, and has its adapter read streams as servers,
+// gateways and networks deform them ("deformed streams"): an error in the middle, unknown
+// events, empty deltas, characters and escapes of arguments cut in two, no terminal marker,
+// two reasons to end, usage on either side of the end, any line ends and comments, silence
+// with and without keep-alives, gzip that nobody asked for, web pages, errors with status
+// 200. Each ends in the whole message or in an error of the right class.
+//
 // [Handoffs] has every provider take conversations over from every other one.
 //
 // # Pi's suites
