@@ -90,6 +90,8 @@ func (i *Info) Effort(level ThinkingLevel) string {
 		wanted = []string{"high", "xhigh", "max", "medium"}
 	case ThinkingXHigh:
 		wanted = []string{"xhigh", "max", "high"}
+	case ThinkingMax:
+		wanted = []string{"max", "xhigh", "high"}
 	}
 	for _, w := range wanted {
 		if slices.Contains(i.Efforts, w) {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"agentd/message"
@@ -40,10 +41,77 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// all are the built-in models of all providers, as they are looked up.
+func all(t *testing.T) (models []Info) {
+	c := NewCatalogue()
+	for _, provider := range []string{"anthropic", "openai", "azure", "gemini"} {
+		some := c.Models(provider)
+		if len(some) < 10 {
+			t.Fatalf("%s has %d models", provider, len(some))
+		}
+		models = append(models, some...)
+	}
+	if len(models) != len(c.models) {
+		t.Fatalf("%d models of %d are of these providers", len(models), len(c.models))
+	}
+	return models
+}
+
+// A model that is not there is said to be unknown: it is not free, and its window is a guess
+// that is safe.
+func TestUnknown(t *testing.T) {
+	i := NewCatalogue().Lookup("openai", "gpt-99")
+	if i.Priced() || i.Source != "" || i.ContextWindow != DefaultContextWindow || i.MaxOutput != DefaultMaxOutput || i.Reasoning || len(i.Efforts) > 0 {
+		t.Errorf("%+v", i)
+	}
+	u := message.Usage{Input: 1_000_000, CacheRead: 1}
+	if c := Cost(&i, &u); c.Total != 0 || Saved(&i, &u) != 0 {
+		t.Errorf("a price is made up: %+v", c)
+	}
+	// What a configuration leaves out is filled in, and its author vouches for the rest.
+	i = NewCatalogue(Info{Provider: "x", ID: "y"}).Lookup("x", "y")
+	if !i.Priced() || i.Source != "configuration" || i.ContextWindow != DefaultContextWindow || i.MaxOutput != DefaultMaxOutput {
+		t.Errorf("%+v", i)
+	}
+}
+
+// Each level is a word of the model's own, and a higher level never asks for less.
+func TestLevels(t *testing.T) {
+	order := []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+	for _, i := range all(t) {
+		for n, word := range i.Efforts {
+			if !slices.Contains(order, word) || n > 0 && slices.Index(order, word) <= slices.Index(order, i.Efforts[n-1]) {
+				t.Errorf("%s: efforts %q", i.ID, i.Efforts)
+			}
+		}
+		if i.Reasoning != (len(i.Efforts) > 0 || i.Thinking == ThinkingByBudget) {
+			t.Errorf("%s: reasons: %v, by %q and %q", i.ID, i.Reasoning, i.Thinking, i.Efforts)
+		}
+		last := -1
+		for _, level := range []ThinkingLevel{ThinkingOff, ThinkingMinimal, ThinkingLow, ThinkingMedium, ThinkingHigh, ThinkingXHigh, ThinkingMax} {
+			word := i.Effort(level)
+			if (word == "") != (len(i.Efforts) == 0) || word != "" && !slices.Contains(i.Efforts, word) {
+				t.Errorf("%s has no %q, which %s is to be", i.ID, word, level)
+			}
+			if at := slices.Index(order, word); at < last {
+				t.Errorf("%s: %s asks for %s, less than the level below", i.ID, level, word)
+			} else {
+				last = at
+			}
+		}
+		if n := len(i.Efforts); n > 0 && i.Effort(ThinkingMax) != i.Efforts[n-1] {
+			t.Errorf("%s: the most is %s, and max is %s", i.ID, i.Efforts[n-1], i.Effort(ThinkingMax))
+		}
+		if i.Effort(ThinkingAdaptive) != "" {
+			t.Errorf("%s: adaptive names an effort", i.ID)
+		}
+	}
+}
+
 // Every built-in row says where it is from and is sound enough to bill with.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
-	for _, i := range append(builtin(), geminis()...) {
+	for _, i := range all(t) {
 		if seen[i.Provider+"/"+i.ID] {
 			t.Errorf("%s is there twice", i.ID)
 		}
@@ -118,6 +186,14 @@ func TestEffort(t *testing.T) {
 		{"openai", "o3", ThinkingMinimal, "low"},
 		{"openai", "gpt-5", ThinkingXHigh, "high"},
 		{"openai", "gpt-5.2", ThinkingXHigh, "xhigh"},
+		{"openai", "gpt-5.2", ThinkingMax, "xhigh"},
+		{"openai", "gpt-6-sol", ThinkingXHigh, "xhigh"},
+		{"openai", "gpt-6-sol", ThinkingMax, "max"},
+		{"azure", "gpt-5.6", ThinkingMax, "max"},
+		{"anthropic", "claude-opus-5", ThinkingMax, "max"},
+		{"gemini", "gemini-4-hydrogen", ThinkingMax, "xhigh"},
+		{"gemini", "gemini-4-argon", ThinkingMax, "high"},
+		{"gemini", "gemini-2.5-pro", ThinkingMax, ""}, // a number of tokens
 		{"openai", "gpt-5.2", ThinkingAdaptive, ""},
 		{"openai", "gpt-5.2", "", ""},
 		{"openai", "gpt-4o", ThinkingHigh, ""},

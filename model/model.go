@@ -109,6 +109,7 @@ const (
 	ThinkingMedium   ThinkingLevel = "medium"
 	ThinkingHigh     ThinkingLevel = "high"
 	ThinkingXHigh    ThinkingLevel = "xhigh"
+	ThinkingMax      ThinkingLevel = "max" // as much as the model can; slow and dear
 )
 
 // CredentialFunc gives the key for a request. It is asked before each request,

@@ -101,7 +101,7 @@ when it fails.`}, "model", func(v string) client.AppendRequest {
 func (a *app) sessionsThinking() *cobra.Command {
 	return a.setting(&cobra.Command{Use: "thinking SESSION LEVEL", Short: "Say how much the model thinks in a session",
 		Long: `Say how much the model thinks before it answers in a session, from its next run on
-and until it is changed: off, adaptive, minimal, low, medium, high or xhigh.`}, "thinking", func(v string) client.AppendRequest {
+and until it is changed: off, adaptive, minimal, low, medium, high, xhigh or max.`}, "thinking", func(v string) client.AppendRequest {
 		return client.AppendRequest{Kind: "thinking_change", Data: body(map[string]string{"level": v})}
 	})
 }

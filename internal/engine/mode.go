@@ -201,7 +201,7 @@ func (a *Agent) modelNames() (names []string) {
 
 // levels are how much a session can ask models to think.
 func levels() []string {
-	return []string{string(model.ThinkingOff), string(model.ThinkingAdaptive), string(model.ThinkingMinimal), string(model.ThinkingLow), string(model.ThinkingMedium), string(model.ThinkingHigh), string(model.ThinkingXHigh)}
+	return []string{string(model.ThinkingOff), string(model.ThinkingAdaptive), string(model.ThinkingMinimal), string(model.ThinkingLow), string(model.ThinkingMedium), string(model.ThinkingHigh), string(model.ThinkingXHigh), string(model.ThinkingMax)}
 }
 
 func known(level string) bool { return slices.Contains(levels(), level) }

@@ -1,6 +1,7 @@
 package llmwire
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func (t inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
 func (t inMemory) CloseIdleConnections() { t.next.CloseIdleConnections() }
 
 // briefErrors cuts the bodies of error responses: the SDKs read them to their end, however
-// far that is.
+// far that is. It also unpacks what gateways pack though nobody asked them to.
 type briefErrors struct{ next http.RoundTripper } // nil: the default one
 
 func (t briefErrors) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -88,6 +89,11 @@ func (t briefErrors) RoundTrip(req *http.Request) (*http.Response, error) {
 		next = http.DefaultTransport
 	}
 	res, err := next.RoundTrip(req)
+	if err == nil && res.Body != nil && strings.EqualFold(res.Header.Get("Content-Encoding"), "gzip") {
+		res.Header.Del("Content-Encoding")
+		res.ContentLength = -1
+		res.Body = &unzipped{Closer: res.Body, src: bufio.NewReader(res.Body), forgive: res.StatusCode >= http.StatusBadRequest}
+	}
 	if err == nil && res.StatusCode >= http.StatusBadRequest && res.Body != nil {
 		res.Body = struct {
 			io.Reader

@@ -36,6 +36,13 @@ func (c *Call) Decode(d Decoder, res *http.Response, stream *[]byte, lines bool)
 		}
 		return d.Document(text)
 	}
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") {
+		text, failed := c.Document()
+		if failed != nil {
+			return failed
+		}
+		return &model.Error{Class: model.ClassMalformed, Message: string(text)} // [Hide] says what of it people need
+	}
 	var next func() ([]byte, error)
 	if lines {
 		r := c.Lines(*stream)
@@ -88,8 +95,12 @@ func Spent(e *model.Error, requestID string, u *message.Usage) *model.Error {
 	return e
 }
 
-// Hide cuts the message of an error to a length for people and takes the key out of it.
+// Hide cuts the message of an error to a length for people and takes the key out of it. Of
+// a web page its title is left.
 func Hide(e *model.Error, key string) *model.Error {
+	if title, ok := webPage(e.Message); ok {
+		e.Message = "the server answered with a web page and not as the API does: " + title
+	}
 	e.Message = Clip(Redact(e.Message, key))
 	return e
 }

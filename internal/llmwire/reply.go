@@ -28,6 +28,7 @@ type part struct {
 	text   strings.Builder
 	call   *message.Block // as given to the events of a tool call
 	closed bool
+	half   []byte // what the last delta cut a character in
 }
 
 // NewReply returns an empty reply. emit may be nil.
@@ -107,6 +108,7 @@ func (r *Reply) Delta(i int, raw []byte) {
 	if i < 0 || !IsString(raw) || r.parts[i].closed {
 		return
 	}
+	raw = r.parts[i].seam(raw)
 	if r.stops.Any() && r.Message.Content[i].Type == message.BlockText {
 		if raw = AppendString(nil, r.stops.Next(String(raw))); len(raw) <= 2 {
 			return

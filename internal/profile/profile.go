@@ -67,7 +67,7 @@ type Routing struct {
 	// Nucleus sampling. Not set: the provider's default. Set this or `temperature`, not both.
 	TopP *float64 `json:"top_p,omitempty" min:"0" max:"1" example:"0.95"`
 	// How much the model thinks before it answers; each provider's nearest level is taken, and `adaptive` leaves it to the model. Not set: `low` with models that are known to decide themselves when to think, unless a temperature, `top_p` or less than 4096 tokens of output are asked for; otherwise the provider's default.
-	Thinking string `json:"thinking,omitempty" enum:"off,adaptive,minimal,low,medium,high,xhigh" example:"medium"`
+	Thinking string `json:"thinking,omitempty" enum:"off,adaptive,minimal,low,medium,high,xhigh,max" example:"medium"`
 	// Whether the model may call several tools in one reply. If false it is asked for one at a time, where it has such a switch; a request can ask for that too.
 	ParallelToolCalls bool `json:"parallel_tool_calls" default:"true"`
 }

@@ -27,9 +27,8 @@ func made[P model.Provider](t testing.TB, p P, err error) model.Provider {
 	return p
 }
 
-// A session can change its provider at any step: the simulator refuses what the services
-// refuse.
-func TestHandoffs(t *testing.T) {
+// parties are the models of agentd's own clients.
+func parties() []modeltest.Party {
 	claude := func(t testing.TB, url string, c *http.Client) model.Provider {
 		p, err := anthropic.New(anthropic.Config{BaseURL: url, Options: &anthropic.Options{Client: c}})
 		return made(t, p, err)
@@ -55,7 +54,7 @@ func TestHandoffs(t *testing.T) {
 		p, err := ollama.New(ollama.Config{BaseURL: url, Options: &ollama.Options{Client: c}})
 		return made(t, p, err)
 	}
-	parties := []modeltest.Party{
+	return []modeltest.Party{
 		{Name: "anthropic", Model: "claude-opus-5", New: claude},
 		{Name: "anthropic, an older model", Model: "claude-sonnet-4-5", New: claude},
 		{Name: "openai chat", Model: "gpt-4.1", New: chat},
@@ -65,15 +64,44 @@ func TestHandoffs(t *testing.T) {
 		{Name: "gemini", Model: "gemini-3.8-flash", New: google},
 		{Name: "gemini 4", Model: "gemini-4-argon", New: google},
 		{Name: "gemini 2", Model: "gemini-2.5-pro", New: google},
-		{Name: "ollama", Model: "qwen3", New: local},
+		{Name: "ollama", Model: "qwen3", Uncounted: true, New: local},
 	}
-	s, err := script.Parse("handoff.yaml", []byte(modeltest.HandoffScript))
+}
+
+func prepare(msgs []message.Message, to *modeltest.Party) []message.Message {
+	return session.Fit(session.Heal(msgs), &session.Limits{NoImages: to.NoImages, Images: session.ImageLimits{Count: 100}})
+}
+
+// serve starts a simulator that plays a script.
+func serve(t testing.TB, s *script.Script) string {
+	srv := httptest.NewServer(sim.New(sim.Options{Scripts: []*script.Script{s}}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func parse(t testing.TB, src string) *script.Script {
+	t.Helper()
+	s, err := script.Parse("test.yaml", []byte(src))
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(sim.New(sim.Options{Scripts: []*script.Script{s}}))
-	t.Cleanup(srv.Close)
-	modeltest.Handoffs(t, srv.URL, parties, func(msgs []message.Message, to *modeltest.Party) []message.Message {
-		return session.Fit(session.Heal(msgs), &session.Limits{NoImages: to.NoImages})
-	})
+	return s
+}
+
+// A session can change its provider at any step: the simulator refuses what the services
+// refuse.
+func TestHandoffs(t *testing.T) {
+	modeltest.Handoffs(t, serve(t, parse(t, modeltest.HandoffScript)), parties(), prepare)
+}
+
+// What Pi asks of each of its providers holds for each of these, and for the script in
+// process as far as it can.
+func TestCore(t *testing.T) {
+	var last *script.Script // of the suite that runs
+	services := modeltest.Services{Prepare: prepare, Serve: func(t testing.TB, src string) string {
+		last = parse(t, src)
+		return serve(t, last)
+	}}
+	modeltest.Core(t, services, append(parties(), modeltest.Party{Name: "script", Model: "m", InProcess: true, Uncounted: true,
+		New: func(testing.TB, string, *http.Client) model.Provider { return script.New(last, nil) }}))
 }

@@ -95,6 +95,7 @@ func harness() modeltest.Harness {
 			return calls, results
 		},
 		IDLimit: 64,
+		Wire:    wire(),
 		Tiers: &modeltest.Tiers{Usual: "standard", Half: "batch", Served: func(fixture []byte, word string) []byte {
 			return bytes.ReplaceAll(fixture, []byte(`"service_tier":"standard"`), []byte(`"service_tier":"`+word+`"`))
 		}},

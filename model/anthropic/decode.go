@@ -80,7 +80,7 @@ func (d *decoder) Chunk(data []byte) (done bool, failed *model.Error) {
 		d.reply.Start()
 	case `"message_delta"`:
 		if s := llmwire.String(llmwire.Get(delta, "stop_reason")); s != "" {
-			d.stop = s
+			d.stop = llmwire.Finished(d.stop, s, "end_turn", "tool_use", "stop_sequence", "pause_turn")
 			d.details = llmwire.String(llmwire.Get(llmwire.Get(delta, "stop_details"), "explanation"))
 		}
 		d.count(usage)

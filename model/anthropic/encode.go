@@ -186,7 +186,7 @@ func (p *Provider) thinking(req *model.Request, info *model.Info, maxTokens int,
 	}
 	budget := map[model.ThinkingLevel]int{
 		model.ThinkingMinimal: 1024, model.ThinkingLow: 2048, model.ThinkingMedium: 8192,
-		model.ThinkingAdaptive: 8192, model.ThinkingHigh: 16_384, model.ThinkingXHigh: 32_768,
+		model.ThinkingAdaptive: 8192, model.ThinkingHigh: 16_384, model.ThinkingXHigh: 32_768, model.ThinkingMax: maxTokens,
 	}[level]
 	const least = 1024 // the API's smallest budget, and what is left for the answer
 	if budget = min(budget, maxTokens-least); budget < least {

@@ -121,6 +121,7 @@ func TestThinking(t *testing.T) {
 		{Config{}, "claude-haiku-4-5", model.ThinkingOff, 9000, `"thinking":{"type":"disabled"}`},
 		{Config{}, "claude-haiku-4-5", model.ThinkingMinimal, 9000, `"thinking":{"type":"enabled","budget_tokens":1024}`},
 		{Config{}, "claude-haiku-4-5", model.ThinkingHigh, 64_000, `"thinking":{"type":"enabled","budget_tokens":16384}`},
+		{Config{}, "claude-haiku-4-5", model.ThinkingMax, 64_000, `"thinking":{"type":"enabled","budget_tokens":62976}`},
 		{Config{}, "claude-haiku-4-5", model.ThinkingHigh, 9000, `"thinking":{"type":"enabled","budget_tokens":7976}`},
 		{Config{}, "claude-haiku-4-5", model.ThinkingHigh, 2000, ``},
 		{shown, "claude-haiku-4-5", model.ThinkingLow, 9000, `"thinking":{"type":"enabled","budget_tokens":2048,"display":"summarized"}`},

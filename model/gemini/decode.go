@@ -99,9 +99,7 @@ func (d *decoder) candidate(raw []byte) {
 				d.part(one)
 			}
 		case "finishReason":
-			if s := llmwire.String(value); s != "" {
-				d.finish = s
-			}
+			d.finish = llmwire.Finished(d.finish, llmwire.String(value), "STOP", "FINISH_REASON_UNSPECIFIED")
 		case "finishMessage":
 			d.said = llmwire.String(value)
 		}

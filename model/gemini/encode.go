@@ -191,7 +191,7 @@ func (p *Provider) appendThinking(b []byte, req *model.Request, info *model.Info
 	case level == model.ThinkingAdaptive:
 	case level == model.ThinkingOff, level == model.ThinkingMinimal: // the least that all of them know
 		config = `"thinkingLevel":"LOW"`
-	case level == model.ThinkingXHigh: // and the most
+	case level == model.ThinkingXHigh, level == model.ThinkingMax: // and the most
 		config = `"thinkingLevel":"HIGH"`
 	default:
 		config = `"thinkingLevel":"` + strings.ToUpper(string(level)) + `"`

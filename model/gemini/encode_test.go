@@ -85,6 +85,8 @@ func TestBody(t *testing.T) {
 		{"the nearest level", model.Request{Model: "gemini-3.8-flash", Messages: hi, Thinking: model.ThinkingMinimal}, thinking(`"thinkingLevel":"LOW","includeThoughts":true`)},
 		{"the highest level", model.Request{Model: "gemini-4-hydrogen", Messages: hi, Thinking: model.ThinkingXHigh}, thinking(`"thinkingLevel":"XHIGH","includeThoughts":true`)},
 		{"the highest level there is", model.Request{Model: "gemini-4-argon", Messages: hi, Thinking: model.ThinkingXHigh}, thinking(`"thinkingLevel":"HIGH","includeThoughts":true`)},
+		{"the most", model.Request{Model: "gemini-4-hydrogen", Messages: hi, Thinking: model.ThinkingMax}, thinking(`"thinkingLevel":"XHIGH","includeThoughts":true`)},
+		{"unknown model, the most", model.Request{Model: "gemini-9-x", Messages: hi, Thinking: model.ThinkingMax}, thinking(`"thinkingLevel":"HIGH","includeThoughts":true`)},
 		{"off, of a model that always thinks", model.Request{Model: "gemini-4-argon", Messages: hi, Thinking: model.ThinkingOff}, thinking(`"thinkingLevel":"LOW"`)},
 		{"adaptive level", model.Request{Model: "gemini-4-argon", Messages: hi, Thinking: model.ThinkingAdaptive}, thinking(`"includeThoughts":true`)},
 		{"unknown model", model.Request{Model: "gemini-9-x", Messages: hi, Thinking: model.ThinkingMedium}, thinking(`"thinkingLevel":"MEDIUM","includeThoughts":true`)},

@@ -94,6 +94,7 @@ func harness() modeltest.Harness {
 		},
 		Ignores: []string{"no cache mark"},
 		IDLimit: 64,
+		Wire:    wire(),
 		Stops: func(t testing.TB, body []byte) []string {
 			var r struct {
 				GenerationConfig struct{ StopSequences []string }

@@ -21,6 +21,10 @@ type Party struct {
 	Model string
 	// NoImages: it takes none.
 	NoImages bool
+	// InProcess: nothing is sent to it, it is asked in this process.
+	InProcess bool
+	// Uncounted: it does not say what it read from a cache.
+	Uncounted bool
 	// New makes its adapter for a service at a URL; client sends the requests.
 	New func(t testing.TB, url string, client *http.Client) model.Provider
 }

@@ -59,6 +59,8 @@ type Harness struct {
 	// Complete returns from which length on a cut fixture is an answer. Nil: streams
 	// are not cut, because another harness of the same decoder does that.
 	Complete func(fixture []byte) int
+	// Wire is the stream format in pieces.
+	Wire *Wire
 	// Failures are error responses; Broken are fixtures that end in an error.
 	Failures []Failure
 	Broken   map[string]model.Class
@@ -100,6 +102,7 @@ func Run(t *testing.T, h Harness) {
 	if h.Stops != nil {
 		t.Run("more stop texts than the API takes", func(t *testing.T) { stops(t, h) })
 	}
+	t.Run("deformed streams", func(t *testing.T) { deformed(t, h) })
 	t.Run("failures", func(t *testing.T) { failures(t, h) })
 	t.Run("not a stream", func(t *testing.T) { notAStream(t, h) })
 	t.Run("cancel", func(t *testing.T) { cancel(t, h) })

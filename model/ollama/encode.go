@@ -107,7 +107,7 @@ func thinking(level model.ThinkingLevel, can Abilities) string {
 	switch level {
 	case model.ThinkingMinimal, model.ThinkingLow:
 		return `"low"`
-	case model.ThinkingHigh, model.ThinkingXHigh:
+	case model.ThinkingHigh, model.ThinkingXHigh, model.ThinkingMax:
 		return `"high"`
 	}
 	return `"medium"`

@@ -66,6 +66,7 @@ func TestBody(t *testing.T) {
 		{"thinking off", nil, all, model.Request{Model: "m", Messages: hi, Thinking: model.ThinkingOff}, think("false")},
 		{"thinking of a model that can not", nil, none, model.Request{Model: "m", Messages: hi, Thinking: model.ThinkingHigh}, least},
 		{"thinking by level", nil, levels, model.Request{Model: "m", Messages: hi, Thinking: model.ThinkingXHigh}, think(`"high"`)},
+		{"thinking by the highest level", nil, levels, model.Request{Model: "m", Messages: hi, Thinking: model.ThinkingMax}, think(`"high"`)},
 		{"thinking by the lowest level", nil, levels, model.Request{Model: "m", Messages: hi, Thinking: model.ThinkingMinimal}, think(`"low"`)},
 		{"thinking as it likes", nil, levels, model.Request{Model: "m", Messages: hi, Thinking: model.ThinkingAdaptive}, think(`"medium"`)},
 	} {

@@ -81,6 +81,7 @@ func harness() modeltest.Harness {
 		},
 		Ignores: []string{"an error flag", "no cache mark"},
 		IDLimit: 64,
+		Wire:    wire(),
 		Free:    true,
 	}
 }

@@ -89,9 +89,7 @@ func (d *decoder) choice(raw []byte) {
 		case "delta":
 			d.delta(value)
 		case "finish_reason":
-			if s := llmwire.String(value); s != "" {
-				d.finish = s
-			}
+			d.finish = llmwire.Finished(d.finish, llmwire.String(value), "stop", "tool_calls", "function_call")
 		case "usage": // some servers put it here
 			if !llmwire.Null(value) {
 				d.count(value)

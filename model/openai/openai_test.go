@@ -93,6 +93,7 @@ func harness() modeltest.Harness {
 		},
 		Ignores: []string{"an error flag", "no cache mark"},
 		IDLimit: 40,
+		Wire:    chatWire(),
 		Stops: func(t testing.TB, body []byte) []string {
 			var r struct {
 				Stop []string

@@ -94,6 +94,7 @@ func responsesHarness(path string, azure *Azure) modeltest.Harness {
 		return calls, results
 	}
 	h.IDLimit = 64
+	h.Wire = responsesWire()
 	return h
 }
 

@@ -277,10 +277,10 @@ func (b *chatRequest) effort(o *engine.Overrides) *Error {
 	case "":
 	case "none":
 		o.Thinking = "off"
-	case "minimal", "low", "medium", "high", "xhigh":
+	case "minimal", "low", "medium", "high", "xhigh", "max":
 		o.Thinking = b.ReasoningEffort
 	default:
-		return invalid("reasoning_effort", "reasoning_effort must be none, minimal, low, medium, high or xhigh.")
+		return invalid("reasoning_effort", "reasoning_effort must be none, minimal, low, medium, high, xhigh or max.")
 	}
 	return nil
 }
