@@ -235,8 +235,10 @@ func (r *reader) usage(u *Usage) bool {
 			bit, ok = 1<<5, r.int(&u.TotalTokens)
 		case "estimated":
 			bit, ok = 1<<6, r.bool(&u.Estimated)
+		case "tier":
+			bit, ok = 1<<7, r.name(&u.Tier)
 		case "cost":
-			bit, ok = 1<<7, r.cost(&u.Cost)
+			bit, ok = 1<<8, r.cost(&u.Cost)
 		}
 		if !ok {
 			return 0

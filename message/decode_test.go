@@ -74,7 +74,7 @@ func TestDecodeKnowsWhatIsStored(t *testing.T) {
 	m := someMessage(rand.New(rand.NewPCG(1, 1)), "x", "{}")
 	*m = Message{Role: RoleAssistant, Timestamp: 17, API: "a", Provider: "p", Model: "m", ResponseID: "r", StopReason: StopToolUse, ErrorMessage: "e\u2028\x01<é😀>",
 		ToolCallID: "c", ToolName: "t", Details: json.RawMessage(`{"a":null}`), IsError: true,
-		Usage:   &Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 5, TotalTokens: 6, Estimated: true, Cost: Cost{Input: 1, Output: 20, CacheRead: 300, CacheWrite: 4_000_000_000, Total: 123_456_789_012, Estimated: true}},
+		Usage:   &Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 5, TotalTokens: 6, Estimated: true, Tier: "flex", Cost: Cost{Input: 1, Output: 20, CacheRead: 300, CacheWrite: 4_000_000_000, Total: 123_456_789_012, Estimated: true}},
 		Content: []Block{Text("a"), {Type: BlockThinking, Text: "t", Signature: "s", Redacted: true}, Image("AAAA", "image/png"), Call("i", "n", nil), {Type: BlockToolCall, ID: "j", Name: "n", Arguments: json.RawMessage("{}"), Via: "v"}, {Type: BlockText, Context: "page", Text: "x"}}}
 	raw, err := m.AppendJSON(nil)
 	if err != nil {

@@ -247,7 +247,7 @@ func (d *driver) main() {
 				d.settleTools()
 				d.gather()
 				d.recollect()
-				if d.ctx.Err() != nil {
+				if !d.holds() || d.ctx.Err() != nil {
 					return // the next driver asks again: what is missing now would be missing for good
 				}
 				d.apply(item{in: d.started()})

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agentd/internal/prompt"
 	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
@@ -168,6 +170,30 @@ func TestNoModelIsAskedAfterASleep(t *testing.T) {
 			}
 		})
 		n.ended(a, n.started(a, StartRequest{}).ID, "completed")
+	})
+}
+
+// A machine that sleeps while a run asks for its context has that asked again: what it was
+// asked of is gone when it wakes, and the run would go on without for good.
+func TestNoRunIsStartedAfterASleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t, func(_ context.Context, _ int, req *model.Request) (*message.Message, error) {
+			return say("I was told: " + shown(req))
+		})
+		s := sleeps()
+		var asked atomic.Int32
+		n.agents["test"].Context = []ContextSource{func(context.Context, *ContextRequest) ([]prompt.Block, error) {
+			if asked.Add(1) == 1 {
+				s.sleep(time.Minute)
+				return nil, errors.New("connection reset by peer")
+			}
+			return []prompt.Block{{Kind: "app", Text: "the sky is green"}}, nil
+		}}
+		a := n.node("a", true, s.on)
+		r := n.ended(a, n.started(a, StartRequest{}).ID, "completed")
+		if asked.Load() != 2 || !strings.Contains(n.transcript(r.SessionID), "the sky is green") {
+			t.Errorf("asked %d times: %s", asked.Load(), n.transcript(r.SessionID))
+		}
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,64 @@ func TestASummaryWaitsForTheStore(t *testing.T) {
 	}
 	if s, parent := h.summary(ses); parent != one || s.From != v.Leaf {
 		t.Errorf("%+v behind %s", s, parent)
+	}
+}
+
+// damagedStore is a store in which something of the way to a leaf is damaged or gone.
+type damagedStore struct {
+	store.Store
+	leaf         string
+	packed, gone bool
+	reads        atomic.Int32 // of that way
+}
+
+func (s *damagedStore) Path(ctx context.Context, tenant, session, leaf string) ([]*store.Entry, error) {
+	path, err := s.Store.Path(ctx, tenant, session, leaf)
+	if leaf != s.leaf || err != nil {
+		return path, err
+	}
+	s.reads.Add(1)
+	if s.gone {
+		return nil, store.ErrNotFound
+	}
+	for _, e := range path {
+		if s.packed || e.ID == s.leaf {
+			e.Body = []byte("\x02\x90damaged")
+		}
+	}
+	return path, nil
+}
+
+func (s *damagedStore) Entries(ctx context.Context, tenant, session, after string, limit int) ([]*store.Entry, error) {
+	all, err := s.Store.Entries(ctx, tenant, session, after, limit)
+	if s.gone && s.reads.Load() > 0 {
+		all = slices.DeleteFunc(all, func(e *store.Entry) bool { return e.ID == s.leaf })
+	}
+	return all, err
+}
+
+// What is damaged on the way that a session leaves is left out, and a way of which nothing
+// can be read ends the run that summarises it: it is not read again and again.
+func TestADamagedWayThatIsLeftEndsTheRun(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		packed, gone bool
+		want         string
+	}{{"one entry", false, false, "completed"}, {"all", true, false, "failed"}, {"gone", false, true, "failed"}} {
+		h, ses, one := abandons(t, &windowed{})
+		v, err := h.engine.Session(t.Context(), Ref{store.DefaultTenant, ses})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.engine.Close()
+		s := &damagedStore{Store: h.store, leaf: v.Leaf, packed: tt.packed, gone: tt.gone}
+		h.store = s
+		h.start()
+		h.engine.cfg.RetryPause = time.Millisecond
+		m := h.navigate(ses, one, func(r *NavigateRequest) { r.Summarize = true })
+		if r := h.wait(&Run{ID: m.RunID, SessionID: ses}); r.Status != tt.want || s.reads.Load() != 1 {
+			t.Errorf("%s: read %d times: %+v %+v", tt.name, s.reads.Load(), r, r.Error)
+		}
 	}
 }
 
