@@ -31,7 +31,13 @@ const (
 	// Tool: a model wrote it that had read outputs of tools, and nobody looked at
 	// it. It is data and never an instruction.
 	Tool Origin = "tool"
+	// Workspace: it stands in the project's file, and neither agentd wrote it nor did
+	// anybody here agree to it. It is data and never an instruction.
+	Workspace Origin = "workspace"
 )
+
+// doubtful is whether no person has said or seen it.
+func (o Origin) doubtful() bool { return o == Tool || o == Workspace }
 
 // Entry is one sentence that is remembered: an item of a list in a document.
 type Entry struct {
@@ -63,6 +69,9 @@ type block struct {
 	entry *Entry // nil: no item
 	head  string // of a heading of the second level
 	top   bool   // a heading of the first level
+	// foreign: somebody else wrote it, and nobody here has agreed to it.
+	foreign bool
+	plain   bool // entry is a line of text that is foreign, and no item
 }
 
 var (
@@ -180,7 +189,8 @@ func (d *Document) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Entries are the items of all lists, in their order.
+// Entries are the items of all lists, in their order, and lines of text that are not
+// trusted.
 func (d *Document) Entries() []Entry {
 	var out []Entry
 	for _, b := range d.blocks {
@@ -192,12 +202,17 @@ func (d *Document) Entries() []Entry {
 }
 
 func (d *Document) find(id string) int {
+	plain := -1
 	for i, b := range d.blocks {
-		if b.entry != nil && b.entry.ID == id {
+		switch {
+		case b.entry == nil || b.entry.ID != id:
+		case !b.plain:
 			return i
+		case plain < 0:
+			plain = i
 		}
 	}
-	return -1
+	return plain
 }
 
 // Find gives an entry.
@@ -210,12 +225,12 @@ func (d *Document) Find(id string) (Entry, bool) {
 
 // Add puts an entry at the end of its section, which is made if it is not there.
 // It gives the entry as it is in the document, and false if it was there: then
-// nothing changes, unless a person says now what a tool had said.
+// nothing changes, unless a person says now what a tool had said, or what others wrote.
 func (d *Document) Add(e Entry) (Entry, bool) {
 	e.Scope, e.ID = d.scope, idOf(d.scope, e.Text)
-	if i := d.find(e.ID); i >= 0 {
+	if i := d.find(e.ID); i >= 0 && !d.blocks[i].plain {
 		have := d.blocks[i].entry
-		if have.Origin != Tool || e.Origin != Person {
+		if !have.Origin.doubtful() || e.Origin != Person {
 			return *have, false
 		}
 		e.Section = have.Section
@@ -310,7 +325,9 @@ func (d *Document) Replace(id string, e Entry) (Entry, bool) {
 
 // merge adds an entry, in the place of one with the same words.
 func (d *Document) merge(e Entry) Entry {
-	d.Remove(e.ID)
+	if d.Remove(e.ID); e.Section == "" {
+		e.Section = Context
+	}
 	out, _ := d.Add(e)
 	return out
 }
