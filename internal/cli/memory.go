@@ -155,7 +155,7 @@ func (a *app) showMemory(m *client.Memory) error {
 		return a.value(m)
 	}
 	by := map[string]string{"": "written into the file by hand", "person": "a person", "agent": "an agent",
-		"tool": "an agent that had read outputs of tools: shown to models as a quotation. To adopt it: agentd memory edit " + m.ID,
+		"tool":      "an agent that had read outputs of tools: shown to models as a quotation. To adopt it: agentd memory edit " + m.ID,
 		"workspace": "somebody who wrote into MEMORY.md of the workspace: shown to models as a quotation. To take it for your own: agentd memory trust " + m.ID}[m.Origin]
 	return facts(a.Out, "memory", m.ID, "scope", m.Scope, "section", m.Section, "text", m.Text, "since", m.Date, "by", by, "run", m.RunID)
 }

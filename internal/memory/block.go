@@ -155,13 +155,18 @@ func quoted(e *Entry) string {
 
 // found quotes what others wrote: one line each, that ends where entries must end.
 func (m *Memory) found(to []string, text string) []string {
-	if text = oneLine(text); text == "" {
+	if text = oneLine(m.short(text)); text == "" {
 		return to
 	}
-	if len(text) > m.limits.EntryBytes {
-		text = strings.ToValidUTF8(text[:m.limits.EntryBytes], "") + " …"
-	}
 	return append(to, "> "+text)
+}
+
+func (m *Memory) short(text string) string {
+	if len(text) <= m.limits.EntryBytes {
+		return text
+	}
+	const more = " …"
+	return strings.ToValidUTF8(text[:max(0, m.limits.EntryBytes-len(more))], "") + more
 }
 
 // aside is what stands behind the rest, because no person has said it.
@@ -183,10 +188,11 @@ func (m *Memory) aside(a aside, behind bool) string {
 }
 
 // apart gives the entries of which it is known who wrote them, and the others: these
-// do not push those out.
-func apart(all []Entry) (ours, theirs []Entry) {
+// do not push those out. The others end where entries must end.
+func (m *Memory) apart(all []Entry) (ours, theirs []Entry) {
 	for _, e := range all {
 		if e.Origin == Workspace {
+			e.Text = m.short(e.Text)
 			theirs = append(theirs, e)
 		} else {
 			ours = append(ours, e)
@@ -202,7 +208,7 @@ func (m *Memory) relevant(docs []*Document, input string) string {
 	for _, d := range docs {
 		all = append(all, d.Entries()...)
 	}
-	all, theirs := apart(all)
+	all, theirs := m.apart(all)
 	chosen := map[string]bool{}
 	for _, e := range rank(all, input, maxRelevant) {
 		chosen[e.ID] = true

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -347,13 +348,16 @@ func (d *Document) Remove(id string) bool {
 // Expire takes out what was remembered before a day (YYYY-MM-DD), and says how
 // much that was. What people wrote by hand has no day and stays.
 func (d *Document) Expire(before string) int {
-	n := 0
+	old := map[string]bool{}
 	for _, e := range d.Entries() {
-		if e.Date != "" && e.Date < before && d.Remove(e.ID) {
-			n++
+		if e.Date != "" && e.Date < before {
+			old[e.ID] = true
 		}
 	}
-	return n
+	if len(old) > 0 {
+		d.blocks = slices.DeleteFunc(d.blocks, func(b block) bool { return b.entry != nil && old[b.entry.ID] })
+	}
+	return len(old)
 }
 
 // words are those of a text, in lower case.

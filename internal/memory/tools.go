@@ -160,7 +160,7 @@ func (r recall) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if err != nil {
 		return tool.ErrorResult("The memory can not be read: " + err.Error()), nil
 	}
-	ours, theirs := apart(all)
+	ours, theirs := r.m.apart(all)
 	if strings.TrimSpace(a.Query) != "" {
 		ours, theirs = rank(ours, a.Query, maxRecalled), rank(theirs, a.Query, maxRecalled)
 	}

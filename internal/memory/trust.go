@@ -157,8 +157,14 @@ func (r *record) add(now []string) (bool, error) {
 // drop takes out what was in a document and is no longer, and is false if there was
 // nothing.
 func (r *record) drop(before, after []string) bool {
-	n := len(r.Trusted)
-	r.Trusted = slices.DeleteFunc(r.Trusted, func(sum string) bool { return slices.Contains(before, sum) && !slices.Contains(after, sum) })
+	n, gone := len(r.Trusted), map[string]bool{}
+	for _, sum := range before {
+		gone[sum] = true
+	}
+	for _, sum := range after {
+		delete(gone, sum)
+	}
+	r.Trusted = slices.DeleteFunc(r.Trusted, func(sum string) bool { return gone[sum] })
 	return len(r.Trusted) < n
 }
 
