@@ -115,11 +115,15 @@ func Parse(scope Scope, text string) *Document {
 			// A line that goes on with the item above.
 			b := &d.blocks[len(d.blocks)-1]
 			b.lines = append(b.lines, raw)
-			b.entry = d.entry(section, joined(b.lines))
 		case i == len(lines)-1 && raw == "":
 			d.blocks = append(d.blocks, block{lines: []string{""}}) // behind the last line break
 		default:
 			d.blocks = append(d.blocks, block{lines: []string{raw}})
+		}
+	}
+	for i := range d.blocks { // once each: somebody's item may have very many lines
+		if b := &d.blocks[i]; b.entry != nil && len(b.lines) > 1 {
+			b.entry = d.entry(b.entry.Section, joined(b.lines))
 		}
 	}
 	d.fence = fence
@@ -139,11 +143,11 @@ func item(line string) string {
 }
 
 func joined(lines []string) string {
-	text := item(strings.TrimSuffix(lines[0], "\r"))
+	parts := []string{item(strings.TrimSuffix(lines[0], "\r"))}
 	for _, l := range lines[1:] {
-		text += " " + strings.TrimSpace(l)
+		parts = append(parts, strings.TrimSpace(l))
 	}
-	return text
+	return strings.Join(parts, " ")
 }
 
 // entry reads an item: its text and, in a comment behind it, what is known of it.

@@ -35,10 +35,11 @@ func (d *Document) walk(f func(b *block, sum string)) {
 	section, lead := "", ""
 	for i := range d.blocks {
 		b := &d.blocks[i]
-		text := ""
-		for _, l := range b.lines {
-			text += strings.TrimRight(l, " \t\r") + "\n"
+		lines := make([]string, len(b.lines))
+		for j, l := range b.lines {
+			lines[j] = strings.TrimRight(l, " \t\r")
 		}
+		text := strings.Join(lines, "\n") + "\n"
 		if strings.TrimSpace(text) == "" {
 			continue
 		}

@@ -294,14 +294,16 @@ func TestTrustOfEntries(t *testing.T) {
 // A file that is long is not a way to fill a request, and does not push the person's
 // own out.
 func TestALongForeignFile(t *testing.T) {
-	text := "## Context\n- tea "
+	var text strings.Builder
+	text.WriteString("## Context\n- tea ")
 	for i := range 30_000 {
-		text += fmt.Sprint(i, " ")
+		fmt.Fprint(&text, i, " ")
 	}
 	for i := range 12_000 {
-		text += fmt.Sprint("\n- tea and more tea ", i)
+		fmt.Fprint(&text, "\n- tea and more tea ", i)
 	}
-	p := newProject(t, text)
+	text.WriteString(strings.Repeat("\n x", 100_000))
+	p := newProject(t, text.String())
 	p.add2(Entry{Section: Context, Text: "Likes tea", Origin: Person})
 	for _, policy := range []ReadPolicy{Always, Classifier} {
 		text := must(p.Block(t.Context(), me, policy, "tea?", ""))
@@ -431,8 +433,11 @@ func TestADamagedRecord(t *testing.T) {
 
 // What is not needed makes room; what is in the document stays.
 func TestTheRecordIsBounded(t *testing.T) {
-	r := record{}
-	for i := range maxTrusted + 10 {
+	r := record{Trusted: []string{"keep"}}
+	for i := range maxTrusted - 1 {
+		r.Trusted = append(r.Trusted, fmt.Sprint(i))
+	}
+	for i := maxTrusted; i < maxTrusted+10; i++ {
 		if grown, err := r.add([]string{"keep", fmt.Sprint(i)}); !grown || err != nil {
 			t.Fatal(i, err)
 		}
