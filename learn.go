@@ -44,7 +44,9 @@ func newLearning(cfg *Config, conf *profile.Config, servers *mcp.Manager, projec
 	}
 	l.keeper = memory.NewRows(st, project, time.Now)
 	if data := cfg.Data; m.Files && data != "" && data != ":memory:" && !postgres.Is(data) {
-		l.keeper = &memory.Local{Tenant: store.DefaultTenant, Files: memory.NewFiles(data, project), Rows: l.keeper}
+		files := memory.NewFiles(data, project)
+		files.TrustProject = m.TrustProject
+		l.keeper = &memory.Local{Tenant: store.DefaultTenant, Files: files, Rows: l.keeper}
 	}
 	return l
 }

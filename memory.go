@@ -81,6 +81,15 @@ func (m memories) Remove(ctx context.Context, tenant, id string, q memory.Query)
 	return mem.Remove(ctx, who, id)
 }
 
+// Trust implements server.Memories.
+func (m memories) Trust(ctx context.Context, tenant string, ids []string, q memory.Query) ([]memory.Entry, error) {
+	mem, who, err := m.of(tenant, q)
+	if err != nil {
+		return nil, err
+	}
+	return mem.Trust(ctx, who, ids)
+}
+
 // Memories lists what agents remember, the global before the project's.
 func (rt *Runtime) Memories(ctx context.Context, q MemoryQuery) ([]MemoryEntry, error) {
 	return memories{rt.agents.learning}.List(ctx, rt.tenant, q)
@@ -115,6 +124,17 @@ func (rt *Runtime) Forget(ctx context.Context, id string, q MemoryQuery) error {
 		return err
 	}
 	return memories{rt.agents.learning}.Remove(ctx, rt.tenant, id, q)
+}
+
+// TrustMemory makes what others wrote into the workspace's MEMORY.md (entries with the
+// origin workspace) the person's own, as it is there now: the entries with these ids
+// or, without any, the whole file. It gives the entries that were not trusted until
+// now. An edit by anybody else takes that back.
+func (rt *Runtime) TrustMemory(ctx context.Context, ids []string, q MemoryQuery) ([]MemoryEntry, error) {
+	if err := rt.writable("TrustMemory"); err != nil {
+		return nil, err
+	}
+	return memories{rt.agents.learning}.Trust(ctx, rt.tenant, ids, q)
 }
 
 // NewMemoryEntry is an entry to be remembered.

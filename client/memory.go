@@ -15,8 +15,9 @@ type Memory struct {
 	Section string `json:"section,omitempty"`
 	Text    string `json:"text"`
 	// Origin is person (added by hand), agent (a model wrote it, by people's words) or
-	// tool (a model wrote it after it had read outputs of tools: data, not instruction);
-	// empty for what stands in a file that somebody edited.
+	// tool (a model wrote it after it had read outputs of tools: data, not instruction),
+	// or workspace (it stands in the workspace's file, and neither did agentd write it nor
+	// has anybody trusted it: data, not instruction); empty for what stands in a file that somebody edited.
 	Origin string `json:"origin,omitempty"`
 	Date   string `json:"date,omitempty"` // YYYY-MM-DD
 	RunID  string `json:"run_id,omitempty"`
@@ -80,6 +81,21 @@ func (c *Client) EditMemory(ctx context.Context, id, text, section string, q Mem
 		return nil, err
 	}
 	return &m, nil
+}
+
+// TrustMemory makes what others wrote into the workspace's MEMORY.md the person's own,
+// as it is there now: the entries with these ids or, without any, the whole file. It
+// gives the entries that were not trusted until now.
+func (c *Client) TrustMemory(ctx context.Context, ids []string, q MemoryQuery) ([]*Memory, error) {
+	var out struct {
+		Memories []*Memory `json:"memories"`
+	}
+	req := struct {
+		IDs []string `json:"memory_ids,omitempty"`
+		All bool     `json:"all,omitempty"`
+	}{ids, len(ids) == 0}
+	err := c.call(ctx, &out, http.MethodPost, &req, q.values(), "memory", "trust")
+	return out.Memories, err
 }
 
 // Forget removes an entry.

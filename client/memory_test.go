@@ -31,6 +31,12 @@ func TestMemory(t *testing.T) {
 	if got, err := c.Memory(ctx, edited.ID, kim); err != nil || *got != *edited {
 		t.Errorf("%+v, %v", got, err)
 	}
+	if got, err := c.TrustMemory(ctx, nil, kim); err != nil || len(got) != 0 {
+		t.Errorf("there is nothing to trust: %+v, %v", got, err)
+	}
+	if _, err := c.TrustMemory(ctx, []string{"mem_no"}, kim); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("%v", err)
+	}
 	if err := c.Forget(ctx, edited.ID, kim); err != nil {
 		t.Error(err)
 	}

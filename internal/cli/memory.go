@@ -18,6 +18,7 @@ type memories interface {
 	Memory(ctx context.Context, id string, q client.MemoryQuery) (*client.Memory, error)
 	Remember(ctx context.Context, req client.MemoryRequest, q client.MemoryQuery) (*client.Memory, error)
 	EditMemory(ctx context.Context, id, text, section string, q client.MemoryQuery) (*client.Memory, error)
+	TrustMemory(ctx context.Context, ids []string, q client.MemoryQuery) ([]*client.Memory, error)
 	Forget(ctx context.Context, id string, q client.MemoryQuery) error
 }
 
@@ -40,12 +41,20 @@ func memoryOf(e agentd.MemoryEntry, err error) (*client.Memory, error) {
 
 // Memories implements memories.
 func (l *local) Memories(ctx context.Context, q client.MemoryQuery) ([]*client.Memory, error) {
-	rows, err := l.rt.Memories(ctx, agentd.MemoryQuery(q))
+	return memoriesOf(l.rt.Memories(ctx, agentd.MemoryQuery(q)))
+}
+
+func memoriesOf(rows []agentd.MemoryEntry, err error) ([]*client.Memory, error) {
 	out := make([]*client.Memory, len(rows))
 	for i, e := range rows {
 		out[i], _ = memoryOf(e, nil)
 	}
 	return out, err
+}
+
+// TrustMemory implements memories.
+func (l *local) TrustMemory(ctx context.Context, ids []string, q client.MemoryQuery) ([]*client.Memory, error) {
+	return memoriesOf(l.rt.TrustMemory(ctx, ids, agentd.MemoryQuery(q)))
 }
 
 // Memory implements memories.
@@ -71,18 +80,19 @@ func (l *local) Forget(ctx context.Context, id string, q client.MemoryQuery) err
 
 func (a *app) memoryCommand() *cobra.Command {
 	var q client.MemoryQuery
-	cmd := &cobra.Command{Use: "memory", Short: "List, show, add, edit and remove what agents remember",
+	cmd := &cobra.Command{Use: "memory", Short: "List, show, add, edit, trust and remove what agents remember",
 		Long: `List, show, add, edit and remove what agents remember beyond a conversation.
 
 On one machine it is also in files that can be edited: MEMORY.md in the data folder
-and in the workspace.`,
-		Args: exactly(0, "a command: list, show, add, edit or remove"),
+and in the workspace. What others wrote into that of the workspace is quoted to agents,
+not obeyed, until somebody trusts it.`,
+		Args: exactly(0, "a command: list, show, add, edit, trust or remove"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	a.placeFlags(cmd)
 	f := cmd.PersistentFlags()
 	f.StringVar(&q.User, "user", "", "whose memory (default: that of runs for which no user was named)")
 	f.StringVar(&q.Profile, "profile", "", "profile by whose rules it is read and changed, and whose memory_provider has it")
-	cmd.AddCommand(a.memoryList(&q), a.memoryShow(&q), a.memoryAdd(&q), a.memoryEdit(&q), a.memoryRemove(&q))
+	cmd.AddCommand(a.memoryList(&q), a.memoryShow(&q), a.memoryAdd(&q), a.memoryEdit(&q), a.memoryTrust(&q), a.memoryRemove(&q))
 	return cmd
 }
 
@@ -94,11 +104,50 @@ func (a *app) memoryList(q *client.MemoryQuery) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return list(a, rows, []string{"MEMORY", "SCOPE", "SECTION", "SINCE", "BY", "TEXT"}, func(m *client.Memory) []string {
-					return []string{m.ID, m.Scope, shorten(m.Section, 40), m.Date, m.Origin, shorten(m.Text, 100)}
-				}, "nothing is remembered")
+				n := 0
+				for _, m := range rows {
+					if m.Origin == "workspace" {
+						n++
+					}
+				}
+				if err := a.listMemories(rows, "nothing is remembered"); err != nil || n == 0 {
+					return err
+				}
+				fmt.Fprintf(a.Err, "%d of these stand in MEMORY.md of the workspace, which others may have written. Agents get them as quotations. To make them your own: agentd memory trust MEMORY, or --all\n", n)
+				return nil
 			})
 		}}
+}
+
+func (a *app) listMemories(rows []*client.Memory, none string) error {
+	return list(a, rows, []string{"MEMORY", "SCOPE", "SECTION", "SINCE", "BY", "TEXT"}, func(m *client.Memory) []string {
+		return []string{m.ID, m.Scope, shorten(m.Section, 40), m.Date, m.Origin, shorten(m.Text, 100)}
+	}, none)
+}
+
+func (a *app) memoryTrust(q *client.MemoryQuery) *cobra.Command {
+	all := false
+	cmd := &cobra.Command{Use: "trust [MEMORY ...]", Short: "Take what others wrote into the workspace's MEMORY.md for your own",
+		Long: `Take what others wrote into the workspace's MEMORY.md for your own, as it is there now:
+the entries that are named, or the whole file with its headings (--all). Look at it
+first (agentd memory list): it may have come with somebody's repository. A line that is
+edited from outside has to be trusted again.`,
+		Example: `  agentd memory trust mem_2f1c0d9e8a7b
+  agentd memory trust --all`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return &usageError{errors.New("name the entries that are to be trusted, or use --all; agentd memory list shows them")}
+			}
+			return a.at(cmd.Context(), tend, func(p place) error {
+				rows, err := p.TrustMemory(cmd.Context(), args, *q)
+				if err != nil {
+					return err
+				}
+				return a.listMemories(rows, "there was nothing that is not trusted")
+			})
+		}}
+	cmd.Flags().BoolVar(&all, "all", false, "trust everything that is in the file now")
+	return cmd
 }
 
 func (a *app) showMemory(m *client.Memory) error {
@@ -106,7 +155,8 @@ func (a *app) showMemory(m *client.Memory) error {
 		return a.value(m)
 	}
 	by := map[string]string{"": "written into the file by hand", "person": "a person", "agent": "an agent",
-		"tool": "an agent that had read outputs of tools: shown to models as a quotation. To adopt it: agentd memory edit " + m.ID}[m.Origin]
+		"tool":      "an agent that had read outputs of tools: shown to models as a quotation. To adopt it: agentd memory edit " + m.ID,
+		"workspace": "somebody who wrote into MEMORY.md of the workspace: shown to models as a quotation. To take it for your own: agentd memory trust " + m.ID}[m.Origin]
 	return facts(a.Out, "memory", m.ID, "scope", m.Scope, "section", m.Section, "text", m.Text, "since", m.Date, "by", by, "run", m.RunID)
 }
 

@@ -37,6 +37,34 @@ func TestMemoryCommands(t *testing.T) {
 	}
 }
 
+func TestMemoryOfAWorkspace(t *testing.T) {
+	b := newBench(t)
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("MEMORY.md", []byte("# Memory\n\n## Orders\n\n- Ask nobody\n- Use tabs <!-- agentd: 2026-01-02 person -->\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b.here("memory", "add", "--scope", "project", "It is called Loom").exits(exitOK)
+	rows := lines[map[string]any](b.here("memory", "ls", "--json").exits(exitOK).complains("2 of these", "memory trust"))
+	if len(rows) != 3 || rows[0]["origin"] != "workspace" || rows[1]["origin"] != "workspace" || rows[2]["origin"] != "person" {
+		t.Fatalf("%v", rows)
+	}
+	id := rows[1]["memory_id"].(string)
+	b.here("memory", "show", id).exits(exitOK).says("Use tabs", "agentd memory trust "+id)
+	b.here("memory", "trust").exits(exitUsage)
+	b.here("memory", "trust", "--all", id).exits(exitUsage)
+	b.here("memory", "trust", "mem_no").exits(exitFailed)
+	if rows = lines[map[string]any](b.here("memory", "trust", id, "--json").exits(exitOK)); len(rows) != 1 || rows[0]["origin"] != "person" {
+		t.Errorf("%v", rows)
+	}
+	b.here("memory", "trust", "--all").exits(exitOK).says("Ask nobody")
+	b.here("memory", "trust", "--all").exits(exitOK).complains("there was nothing")
+	for _, row := range lines[map[string]any](b.here("memory", "ls", "--json").exits(exitOK)) {
+		if row["origin"] == "workspace" {
+			t.Errorf("%v", row)
+		}
+	}
+}
+
 func TestSkillsCommands(t *testing.T) {
 	b := newBench(t)
 	work := t.TempDir()

@@ -6,7 +6,8 @@
 // not concern; a sentence is there once; a change is made whole or not at all; of
 // every sentence that was not written by hand it is known when it was remembered
 // and whether outputs of tools could have put it there ([Tool]). Such sentences are
-// shown to models as quotations, apart from the others. Secrets are never kept.
+// shown to models as quotations, apart from the others, and so is what others wrote
+// into the file of a workspace ([Workspace]). Secrets are never kept.
 //
 // Where documents are is a [Keeper]'s business: files ([NewFiles]), rows of the
 // store ([NewRows]) or a memory server ([NewGraph]).

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -31,7 +32,13 @@ const (
 	// Tool: a model wrote it that had read outputs of tools, and nobody looked at
 	// it. It is data and never an instruction.
 	Tool Origin = "tool"
+	// Workspace: it stands in the project's file, and neither agentd wrote it nor did
+	// anybody here agree to it. It is data and never an instruction.
+	Workspace Origin = "workspace"
 )
+
+// doubtful is whether no person has said or seen it.
+func (o Origin) doubtful() bool { return o == Tool || o == Workspace }
 
 // Entry is one sentence that is remembered: an item of a list in a document.
 type Entry struct {
@@ -63,6 +70,9 @@ type block struct {
 	entry *Entry // nil: no item
 	head  string // of a heading of the second level
 	top   bool   // a heading of the first level
+	// foreign: somebody else wrote it, and nobody here has agreed to it.
+	foreign bool
+	plain   bool // entry is a line of text that is foreign, and no item
 }
 
 var (
@@ -105,11 +115,15 @@ func Parse(scope Scope, text string) *Document {
 			// A line that goes on with the item above.
 			b := &d.blocks[len(d.blocks)-1]
 			b.lines = append(b.lines, raw)
-			b.entry = d.entry(section, joined(b.lines))
 		case i == len(lines)-1 && raw == "":
 			d.blocks = append(d.blocks, block{lines: []string{""}}) // behind the last line break
 		default:
 			d.blocks = append(d.blocks, block{lines: []string{raw}})
+		}
+	}
+	for i := range d.blocks { // once each: somebody's item may have very many lines
+		if b := &d.blocks[i]; b.entry != nil && len(b.lines) > 1 {
+			b.entry = d.entry(b.entry.Section, joined(b.lines))
 		}
 	}
 	d.fence = fence
@@ -129,11 +143,11 @@ func item(line string) string {
 }
 
 func joined(lines []string) string {
-	text := item(strings.TrimSuffix(lines[0], "\r"))
+	parts := []string{item(strings.TrimSuffix(lines[0], "\r"))}
 	for _, l := range lines[1:] {
-		text += " " + strings.TrimSpace(l)
+		parts = append(parts, strings.TrimSpace(l))
 	}
-	return text
+	return strings.Join(parts, " ")
 }
 
 // entry reads an item: its text and, in a comment behind it, what is known of it.
@@ -180,7 +194,8 @@ func (d *Document) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Entries are the items of all lists, in their order.
+// Entries are the items of all lists, in their order, and lines of text that are not
+// trusted.
 func (d *Document) Entries() []Entry {
 	var out []Entry
 	for _, b := range d.blocks {
@@ -192,12 +207,17 @@ func (d *Document) Entries() []Entry {
 }
 
 func (d *Document) find(id string) int {
+	plain := -1
 	for i, b := range d.blocks {
-		if b.entry != nil && b.entry.ID == id {
+		switch {
+		case b.entry == nil || b.entry.ID != id:
+		case !b.plain:
 			return i
+		case plain < 0:
+			plain = i
 		}
 	}
-	return -1
+	return plain
 }
 
 // Find gives an entry.
@@ -210,12 +230,12 @@ func (d *Document) Find(id string) (Entry, bool) {
 
 // Add puts an entry at the end of its section, which is made if it is not there.
 // It gives the entry as it is in the document, and false if it was there: then
-// nothing changes, unless a person says now what a tool had said.
+// nothing changes, unless a person says now what a tool had said, or what others wrote.
 func (d *Document) Add(e Entry) (Entry, bool) {
 	e.Scope, e.ID = d.scope, idOf(d.scope, e.Text)
-	if i := d.find(e.ID); i >= 0 {
+	if i := d.find(e.ID); i >= 0 && !d.blocks[i].plain {
 		have := d.blocks[i].entry
-		if have.Origin != Tool || e.Origin != Person {
+		if !have.Origin.doubtful() || e.Origin != Person {
 			return *have, false
 		}
 		e.Section = have.Section
@@ -310,7 +330,9 @@ func (d *Document) Replace(id string, e Entry) (Entry, bool) {
 
 // merge adds an entry, in the place of one with the same words.
 func (d *Document) merge(e Entry) Entry {
-	d.Remove(e.ID)
+	if d.Remove(e.ID); e.Section == "" {
+		e.Section = Context
+	}
 	out, _ := d.Add(e)
 	return out
 }
@@ -330,13 +352,16 @@ func (d *Document) Remove(id string) bool {
 // Expire takes out what was remembered before a day (YYYY-MM-DD), and says how
 // much that was. What people wrote by hand has no day and stays.
 func (d *Document) Expire(before string) int {
-	n := 0
+	old := map[string]bool{}
 	for _, e := range d.Entries() {
-		if e.Date != "" && e.Date < before && d.Remove(e.ID) {
-			n++
+		if e.Date != "" && e.Date < before {
+			old[e.ID] = true
 		}
 	}
-	return n
+	if len(old) > 0 {
+		d.blocks = slices.DeleteFunc(d.blocks, func(b block) bool { return b.entry != nil && old[b.entry.ID] })
+	}
+	return len(old)
 }
 
 // words are those of a text, in lower case.

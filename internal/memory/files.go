@@ -21,12 +21,20 @@ const maxFile = 1 << 20
 
 // Files keeps documents as files that people can read and edit: MEMORY.md in one
 // folder for each scope. It does not look at tenants and users, so it serves one
-// person. A change is written beside the file and renamed over it, so that readers
+// person. The project's folder may be somebody else's work, such as a repository that
+// was cloned: what agentd did not write there and nobody trusted has the origin
+// [Workspace]. A change is written beside the file and renamed over it, so that readers
 // see the one or the other. A person's editor that has the file open meanwhile is
 // not known of: who saves last has the last word.
 type Files struct {
+	// TrustProject takes whatever is in the project's document for the person's own.
+	// It is set before the first use.
+	TrustProject bool
+
 	dirs map[Scope]string
-	mu   sync.Mutex
+	// mu is held while a document is changed together with the record of what is
+	// trusted, and for reading while both are read.
+	mu sync.RWMutex
 }
 
 // NewFiles keeps documents in folders, of which the global one is made when
@@ -37,6 +45,8 @@ func NewFiles(global, project string) *Files {
 
 // Load implements Keeper.
 func (f *Files) Load(_ context.Context, p Place) (*Document, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
 	root, err := f.open(p.Scope, false)
 	if root == nil || err != nil {
 		return &Document{scope: p.Scope}, err
@@ -106,7 +116,12 @@ func (f *Files) read(root *os.Root, s Scope) (*Document, error) {
 	if err != nil {
 		return &Document{scope: s}, f.fault(s, err, "Make it shorter; models read it whole.")
 	}
-	return Parse(s, string(data)), nil
+	d := Parse(s, string(data))
+	if f.judges(s) {
+		r := f.record()
+		d.judge(r.has())
+	}
+	return d, nil
 }
 
 // Change implements Keeper.
@@ -122,29 +137,54 @@ func (f *Files) Change(_ context.Context, p Place, change func(*Document) error)
 	if err != nil {
 		return err
 	}
-	before := d.String()
+	before, had := d.String(), d.trusted()
 	if err := change(d); err != nil {
 		return err
 	}
-	if d.String() == before {
+	text, has := d.String(), d.trusted()
+	var r record
+	recorded := f.judges(p.Scope) && f.dirs[Global] != ""
+	if recorded {
+		// Ahead of the document: hashes of lines that are not there do no harm, and a
+		// line that agentd wrote is never without.
+		r = f.record()
+		grown, err := r.add(has)
+		if err != nil {
+			return &fault.Error{Op: "memory", Kind: fault.TooLarge, Field: f.Path(p.Scope), Err: err, Hint: "Make it shorter; models read it whole."}
+		}
+		if grown {
+			if err := f.keepRecord(r); err != nil {
+				return err
+			}
+		}
+	}
+	if text == before {
 		return nil
 	}
-	if err := f.write(root, d.String(), p.Scope); err != nil {
+	mode := fs.FileMode(0o600)
+	if p.Scope == Project {
+		mode = 0o644 // beside files that others read, too
+	}
+	if err := f.replace(root, FileName, text, mode); err != nil {
 		return f.fault(p.Scope, err, "Check that its folder can be written and the disk is not full. Nothing was changed.")
+	}
+	if recorded && r.drop(had, has) {
+		// The change is made. If this fails, words that were trusted once are so again
+		// if somebody puts them back.
+		_ = f.keepRecord(r)
 	}
 	return nil
 }
 
-// temporary is what a document is written to before it takes the file's place. One
-// that a crash left is written over.
-const temporary = "." + FileName + ".agentd"
+// temporary is what a file is written to before it takes the other's place. One that a
+// crash left is written over.
+func temporary(name string) string { return "." + name + ".agentd" }
 
-func (f *Files) write(root *os.Root, text string, s Scope) error {
-	mode := fs.FileMode(0o600)
-	if s == Project {
-		mode = 0o644 // beside files that others read, too
-	}
-	if info, err := root.Lstat(FileName); err == nil {
+// replace writes a file, with the permissions of the one that is there or, if there is
+// none, with mode.
+func (f *Files) replace(root *os.Root, name, text string, mode fs.FileMode) error {
+	temporary := temporary(name)
+	if info, err := root.Lstat(name); err == nil {
 		if !info.Mode().IsRegular() {
 			return errors.New("it is not a regular file and is not written to")
 		}
@@ -157,7 +197,7 @@ func (f *Files) write(root *os.Root, text string, s Scope) error {
 	}
 	_, err = file.WriteString(text)
 	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = root.Rename(temporary, FileName)
+		err = root.Rename(temporary, name)
 	}
 	if err != nil {
 		_ = root.Remove(temporary)

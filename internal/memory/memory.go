@@ -161,6 +161,9 @@ func (m *Memory) Add(ctx context.Context, who Who, e Entry) (Entry, bool, error)
 	out, added := e, false
 	err = m.change(ctx, who.place(e.Scope), func(d *Document) error {
 		out, added = d.Add(e)
+		if e.Origin == Person {
+			d.own(e.Section)
+		}
 		return nil
 	})
 	return out, added, err
@@ -173,7 +176,7 @@ func (m *Memory) Edit(ctx context.Context, who Who, id, text, inSection string) 
 	if err != nil {
 		return Entry{}, err
 	}
-	e := Entry{Origin: Person, Date: m.today(), Section: have.Section, Text: have.Text}
+	e := Entry{Origin: Person, Date: m.today(), Text: have.Text}
 	if text != "" {
 		if e.Text, err = m.filter.Clean(text, m.limits.EntryBytes); err != nil {
 			return Entry{}, err
@@ -189,6 +192,9 @@ func (m *Memory) Edit(ctx context.Context, who Who, id, text, inSection string) 
 		var ok bool
 		if out, ok = d.Replace(id, e); !ok {
 			return missing(id)
+		}
+		if inSection != "" {
+			d.own(e.Section)
 		}
 		return nil
 	})

@@ -293,7 +293,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What a crash left in the middle of a write is no obstacle.
-	if err := os.WriteFile(filepath.Join(dir, temporary), []byte("half"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, temporary(FileName)), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Remove(t.Context(), who, e.ID); err != nil {
@@ -326,7 +326,9 @@ func TestFiles(t *testing.T) {
 
 func TestBlock(t *testing.T) {
 	data, work := t.TempDir(), t.TempDir()
-	m := newMemory(t, Options{Keeper: NewFiles(data, work), Now: newClock().now})
+	files := NewFiles(data, work)
+	files.TrustProject = true
+	m := newMemory(t, Options{Keeper: files, Now: newClock().now})
 	ctx, who := t.Context(), Who{Tenant: "default"}
 	block := func(p ReadPolicy, input, last string) string {
 		t.Helper()

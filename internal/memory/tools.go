@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the descriptions beside this file
 	"encoding/json"
@@ -114,7 +115,10 @@ func (r remember) Run(ctx context.Context, call tool.Call) (tool.Result, error) 
 	if !added && e.Run != call.RunID {
 		c.Action, text = "known", fmt.Sprintf("This is remembered already (%s, %s): %s", e.Scope, e.Section, e.Text)
 	}
-	if e.Origin == Tool {
+	switch e.Origin {
+	case Workspace:
+		text += "\nIt stands in MEMORY.md of the workspace, which others may have written: it is kept as a note from there until a person adopts it (agentd memory trust " + e.ID + ")."
+	case Tool:
 		text += "\nIt is kept as a note that came from outputs of tools, not as something that the person said."
 	}
 	res := tool.TextResult(text)
@@ -156,24 +160,28 @@ func (r recall) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if err != nil {
 		return tool.ErrorResult("The memory can not be read: " + err.Error()), nil
 	}
-	found := all
+	ours, theirs := r.m.apart(all)
 	if strings.TrimSpace(a.Query) != "" {
-		found = rank(all, a.Query, maxRecalled)
+		ours, theirs = rank(ours, a.Query, maxRecalled), rank(theirs, a.Query, maxRecalled)
 	}
+	found := append(ours, theirs...)
 	if len(found) == 0 {
 		return tool.TextResult(fmt.Sprintf("Nothing that is remembered has to do with this (%d entries in all).", len(all))), nil
 	}
 	var b strings.Builder
-	var doubtful []string
+	var beside aside
 	for i := range found[:min(len(found), maxRecalled)] {
 		e := &found[i]
-		if e.Origin == Tool {
-			doubtful = append(doubtful, quoted(e))
-			continue
+		switch e.Origin {
+		case Tool:
+			beside.tool = append(beside.tool, quoted(e))
+		case Workspace:
+			beside.found = r.m.found(beside.found, e.Text)
+		default:
+			fmt.Fprintf(&b, "- %s (%s, %s%s)\n", e.Text, e.Scope, cmp.Or(e.Section, "Notes"), on(e.Date))
 		}
-		fmt.Fprintf(&b, "- %s (%s, %s%s)\n", e.Text, e.Scope, e.Section, on(e.Date))
 	}
-	text := strings.TrimSpace(b.String()) + aside(doubtful, b.Len() > 0)
+	text := strings.TrimSpace(b.String()) + r.m.aside(beside, b.Len() > 0)
 	if len(found) > maxRecalled {
 		text += fmt.Sprintf("\n\n[%d more: ask with words to look for.]", len(found)-maxRecalled)
 	}

@@ -38,6 +38,8 @@ type Skills struct {
 type MemoryKeeping struct {
 	// Whether the memory of the tenant `default`, where no user is named, is in files that people can edit: `MEMORY.md` in the data folder and in the workspace. If false, on a PostgreSQL store, and for all others it is in the store.
 	Files bool `json:"files" default:"true"`
+	// Whether whatever stands in the `MEMORY.md` of the workspace is taken for the person's own words. If not, what agentd did not write there and nobody trusted (`agentd memory trust`) is shown to models as a quotation, because it may have come with somebody's repository.
+	TrustProject bool `json:"trust_project" default:"false"`
 	// Bytes of one document (global, or of the project); beyond it nothing more is remembered until something is removed.
 	MaxBytes int `json:"max_bytes" default:"16384" min:"256" max:"1048576"`
 	// Bytes of one entry.

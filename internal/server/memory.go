@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -19,6 +20,9 @@ type Memories interface {
 	// Edit changes what is not "".
 	Edit(ctx context.Context, tenant, id, text, section string, q memory.Query) (memory.Entry, error)
 	Remove(ctx context.Context, tenant, id string, q memory.Query) error
+	// Trust makes what others wrote into the project's document the person's own: the
+	// entries with these ids, or everything. It gives those that were not.
+	Trust(ctx context.Context, tenant string, ids []string, q memory.Query) ([]memory.Entry, error)
 }
 
 // memories gives them and whose are meant.
@@ -100,6 +104,31 @@ func (s *Server) editMemory(w http.ResponseWriter, r *http.Request) error {
 		wire.WriteJSON(w, http.StatusOK, e)
 	}
 	return err
+}
+
+func (s *Server) trustMemory(w http.ResponseWriter, r *http.Request) error {
+	m, q, err := s.memories(r)
+	if err != nil {
+		return err
+	}
+	var req struct {
+		IDs []string `json:"memory_ids"`
+		All bool     `json:"all"`
+	}
+	if err := s.read(w, r, &req); err != nil {
+		return err
+	}
+	if req.All == (len(req.IDs) > 0) {
+		return &fault.Error{Op: "memory", Kind: fault.Invalid, Field: "memory_ids", Err: errors.New("it has to be said what is to be trusted"), Hint: "Name entries in memory_ids, or say all: true for everything that is in the file; not both."}
+	}
+	all, err := m.Trust(r.Context(), tenant(r), req.IDs, q)
+	if err != nil {
+		return err
+	}
+	wire.WriteJSON(w, http.StatusOK, struct {
+		Memories []memory.Entry `json:"memories"`
+	}{list(all)})
+	return nil
 }
 
 func (s *Server) removeMemory(w http.ResponseWriter, r *http.Request) error {

@@ -54,6 +54,15 @@ func (r remembered) Remove(ctx context.Context, tenant, id string, q memory.Quer
 	return err
 }
 
+func (r remembered) Trust(ctx context.Context, tenant string, ids []string, q memory.Query) ([]memory.Entry, error) {
+	for _, id := range ids {
+		if _, err := r.Get(ctx, tenant, id, q); err != nil {
+			return nil, err
+		}
+	}
+	return r.List(ctx, tenant, q)
+}
+
 func TestMemory(t *testing.T) {
 	a := start(t, &server.Options{Memories: remembered{}})
 	const entry = `{"memory_id":"mem_1","scope":"global","section":"Context","text":"of default  ","origin":"person","date":"2026-01-02"}`
@@ -74,6 +83,11 @@ func TestMemory(t *testing.T) {
 		{"POST", "/memory", `{}`, 400, `nothing to remember`},
 		{"PATCH", "/memory/mem_1", `{"text":"y"}`, 200, `"section":"Context","text":"y"`},
 		{"PATCH", "/memory/no", `{"text":"y"}`, 404, `no`},
+		{"POST", "/memory/trust", `{"memory_ids":["mem_1"]}`, 200, `{"memories":[` + entry + `]}`},
+		{"POST", "/memory/trust?user=nobody", `{"all":true}`, 200, `{"memories":[]}`},
+		{"POST", "/memory/trust", `{"memory_ids":["no"]}`, 404, `no`},
+		{"POST", "/memory/trust", `{}`, 400, `memory_ids`},
+		{"POST", "/memory/trust", `{"all":true,"memory_ids":["mem_1"]}`, 400, `memory_ids`},
 		{"DELETE", "/memory/mem_1", "", 204, ``},
 		{"DELETE", "/memory/no", "", 404, `no`},
 	} {

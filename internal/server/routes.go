@@ -72,6 +72,7 @@ func (s *Server) routes() []route {
 		{method: "POST", path: "/schedules/{id}/trigger", serve: s.triggerSchedule},
 		{method: "POST", path: "/memory", serve: s.addMemory},
 		{method: "GET", path: "/memory", serve: s.listMemory},
+		{method: "POST", path: "/memory/trust", serve: s.trustMemory},
 		{method: "GET", path: "/memory/{id}", serve: s.getMemory},
 		{method: "PATCH", path: "/memory/{id}", serve: s.editMemory},
 		{method: "DELETE", path: "/memory/{id}", serve: s.removeMemory},

@@ -28,7 +28,7 @@ func (rt *route) scopes() []keys.Scope {
 	case "GET /profiles", "GET /v1/models", "GET /v1/models/{id}":
 		return []keys.Scope{keys.Read, keys.Run} // who may run them may see their names
 	case "POST /runs", "POST /runs/{id}/cancel", "POST /runs/{id}/steer", "POST /runs/{id}/follow_up",
-		"POST /schedules/{id}/trigger", "POST /memory", "PATCH /memory/{id}", "DELETE /memory/{id}", "POST /sessions", "DELETE /sessions/{id}",
+		"POST /schedules/{id}/trigger", "POST /memory", "POST /memory/trust", "PATCH /memory/{id}", "DELETE /memory/{id}", "POST /sessions", "DELETE /sessions/{id}",
 		"POST /sessions/{id}/compact", "POST /sessions/{id}/entries", "POST /sessions/{id}/navigate", "POST /sessions/{id}/fork", "POST /sessions/import", "POST /v1/chat/completions":
 		return []keys.Scope{keys.Run}
 	}
