@@ -130,6 +130,10 @@ func (a *asked) breakReason(ctx context.Context, b *event.CacheBreak, c *cure) s
 	if b.Change == prefix.Changed && a.made != nil && slices.ContainsFunc(a.made.Shortened, func(s session.Shortened) bool { return s.Entry == b.EntryID }) {
 		return "compaction"
 	}
+	// The entry of one that was just made may not be committed yet.
+	if a.made != nil && b.EntryID != "" && len(a.origins) > 0 && !a.origins[0].kept && a.origins[0].entry == b.EntryID {
+		return "compaction"
+	}
 	if b.EntryID != "" {
 		row, err := a.d.e.store.Entry(ctx, a.d.ref.Tenant, a.d.row.SessionID, b.EntryID)
 		if err == nil && row.Kind == session.KindCompaction {

@@ -42,7 +42,7 @@ func TestACompactionThatFailsIsNotTriedInEveryStep(t *testing.T) {
 		h.agents["test"].Compaction.Reserve = 2000
 		id := ""
 		for range 5 {
-			id = h.says(id, strings.Repeat("word ", 870)).SessionID
+			id = h.says(id, strings.Repeat("word ", 1020)).SessionID
 		}
 		if len(w.summaries) > 0 {
 			t.Fatal("it is compacted too early")

@@ -138,8 +138,12 @@ func FindCut(msgs []message.Message, from, keep, room int, count Count, ok func(
 	return c
 }
 
+// leastSummary is about how many tokens a summary has at least, with what is around it.
+const leastSummary = 150
+
 // shrink makes what stays fit: by shortening texts, then without the oldest images, then,
-// where even that is too much, as with very many small results, by summarising it as well.
+// where even that is too much, as with very many small results, by summarising it as well. What
+// is smaller than any summary stays.
 func (c *Cut) shrink(msgs []message.Message, room int, count Count) {
 	stays := msgs[c.To:]
 	c.Short = shortest(stays, room, count)
@@ -151,6 +155,8 @@ func (c *Cut) shrink(msgs []message.Message, room int, count Count) {
 		}
 	}
 	switch {
+	case count.Tokens(short) > room && count.Tokens(stays) <= leastSummary:
+		c.Short, c.Images = 0, 0 // what would stand for it is no smaller
 	case count.Tokens(short) > room:
 		*c = Cut{From: c.From, To: len(msgs), All: true}
 	case c.Images > 0:

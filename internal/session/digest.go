@@ -34,8 +34,15 @@ var briefs = [...]brief{{tool: 2000, thinking: 1200}, {tool: 500, thinking: 200}
 func Digest(msgs []message.Message, room, requests int, count Count) [][]message.Message {
 	for _, b := range briefs {
 		told := transcript(msgs, b)
-		if room <= 0 || count.Tokens(told) <= room {
+		if room <= 0 {
 			return [][]message.Message{told}
+		}
+		tokens := count.Tokens(told)
+		if tokens <= room {
+			return [][]message.Message{told}
+		}
+		if tokens/room > requests {
+			continue // dividing a long text into very many parts takes long
 		}
 		if parts := split(told, room, count); len(parts) <= requests {
 			return parts
@@ -126,14 +133,26 @@ func runeStart(text string, at int) int {
 }
 
 func transcript(msgs []message.Message, b brief) (out []message.Message) {
+	var side []string // what is said by the side that speaks, joined at once
+	shut := func() {
+		if n := len(out); n > 0 && len(side) > 0 {
+			out[n-1].Content[0].Text = strings.Join(side, "\n\n")
+		}
+		side = nil
+	}
+	defer shut()
 	add := func(role message.Role, text string) {
 		if text = strings.TrimSpace(text); text == "" {
 			return
 		}
 		if n := len(out); n > 0 && out[n-1].Role == role {
-			out[n-1].Content[0].Text += "\n\n" + text
+			if side == nil {
+				side = append(side, out[n-1].Content[0].Text)
+			}
+			side = append(side, text)
 			return
 		}
+		shut()
 		if len(out) == 0 && role != message.RoleUser {
 			out = append(out, message.User("[The conversation:]"))
 		}

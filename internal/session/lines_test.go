@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -162,5 +163,23 @@ func TestImagesLeaveBeforeWords(t *testing.T) {
 	last := stays[len(stays)-1]
 	if c.All || c.Images != 3 || c.Short != 0 || images(&last) != 3 || last.Content[1].Type != message.BlockText || last.Content[6].Type != message.BlockImage {
 		t.Errorf("%+v: %+v", c, last)
+	}
+}
+
+// Very many results of one reply are told in memory that grows with them, not with their square.
+func TestManyResultsAreToldAtOnce(t *testing.T) {
+	var msgs []message.Message
+	for i := range 4000 {
+		msgs = append(msgs, message.ToolResult(fmt.Sprint(i), "list", false, message.Text(strings.Repeat("row ", 50))))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	parts := Digest(msgs, 0, 8, Count{})
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 100<<20 {
+		t.Errorf("%d MB are taken", n>>20)
+	}
+	if len(parts) != 1 || len(parts[0]) != 1 || strings.Count(parts[0][0].Text(), "[Result of list: row ") != len(msgs) {
+		t.Errorf("%d parts of %d messages", len(parts), len(parts[0]))
 	}
 }
