@@ -81,9 +81,7 @@ func (p *poolProvider) Generate(ctx context.Context, req *model.Request, emit fu
 	fails := func(class model.Class, text string) (*message.Message, error) {
 		return nil, &model.Error{Class: class, Provider: p.m.Name, Model: req.Model, Message: text}
 	}
-	asks := *req
-	asks.Scratch = nil
-	body, err := json.Marshal(poolCall{Model: &poolModel{Name: p.m.Name, Request: &asks}})
+	body, err := (&poolModel{Name: p.m.Name, Request: req}).body()
 	if err != nil {
 		return fails(model.ClassInvalid, err.Error())
 	}
