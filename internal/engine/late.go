@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agentd/internal/prefix"
+	"agentd/internal/prompt"
 	"agentd/internal/run"
 	"agentd/message"
 	"agentd/tool"
@@ -258,7 +259,7 @@ func (p *recentToolsets) put(tenant string, t *toolset) {
 }
 
 // toolsContext is the kind of context that says how tools are others than in the list.
-const toolsContext = "available_tools"
+const toolsContext = prompt.ToolsKind
 
 // news says how what can be called is another than the list; "" if it is not.
 func (t *toolset) news(set *tool.Set) string {
