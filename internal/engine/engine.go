@@ -286,8 +286,8 @@ type Engine struct {
 	toolsets recentToolsets
 	// windows are what nodes of pools learned of models, by windowKey.
 	windows sync.Map
-	warm     warmSessions
-	page     int // replayPage, or less in tests
+	warm    warmSessions
+	page    int // replayPage, or less in tests
 	// broken is why the store does not take commits, or nil.
 	broken atomic.Pointer[error]
 }
