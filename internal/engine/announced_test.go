@@ -72,3 +72,37 @@ func TestEveryAnnouncedCallIsToldToEnd(t *testing.T) {
 		})
 	}
 }
+
+// nameless is a model whose calls have a name only when they are whole.
+type nameless struct{ modelFunc }
+
+func (n nameless) Generate(ctx context.Context, req *model.Request, emit func(model.StreamEvent)) (*message.Message, error) {
+	return n.modelFunc.Generate(ctx, req, func(ev model.StreamEvent) {
+		if c := ev.ToolCall; c != nil {
+			early := *c
+			early.Name = ""
+			ev.ToolCall = &early
+		}
+		emit(ev)
+	})
+}
+
+// A call of a late tool is announced once, also if its name came late, too.
+func TestALateCallIsAnnouncedOnce(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		h, l := lateHarness(t, echoTool(tool.Read))
+		if early {
+			h.agents["test"].Models[0].Provider = nameless{l.generate}
+		}
+		l.calls(call("a", CallByName, `{"tool":"echo","arguments":{}}`), call("b", "echo", `{}`), call("c", CallByName, `{}`))
+		announced := map[string]int{}
+		for _, ev := range h.events(h.ends(h.run("go"), "completed")) {
+			if d, ok := ev.Data.(*event.Tool); ok && ev.Type == event.ToolInputStarted {
+				announced[d.ToolCallID]++
+			}
+		}
+		if announced["a"] != 1 || announced["b"] != 1 || announced["c"] != 1 {
+			t.Errorf("nameless %v: announced %v", early, announced)
+		}
+	}
+}

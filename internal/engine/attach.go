@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"agentd/fault"
 	"agentd/internal/prompt"
@@ -182,7 +181,7 @@ func (e *Engine) contextBlocks(blocks []ContextBlock) error {
 			return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf("%.80q is no kind", b.Kind), Hint: "Use 1 to 64 small letters, digits, _, . or -."}
 		case seen[b.Kind]:
 			return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf("%q comes twice", b.Kind), Hint: "There is one block of a kind."}
-		case b.Kind == "page" || b.Kind == prompt.References || b.Kind == prompt.Skill || b.Kind == "context" || b.Kind == memoryContext || b.Kind == modeContext || b.Kind == toolsContext || strings.HasPrefix(b.Kind, prompt.SectionKind):
+		case b.Kind == "page" || b.Kind == prompt.References || b.Kind == "context" || prompt.Own(b.Kind):
 			return &fault.Error{Kind: fault.Invalid, Field: field, Err: fmt.Errorf("%q is agentd's own", b.Kind), Hint: "Use page, references and context of the request, or another kind."}
 		}
 		seen[b.Kind] = true

@@ -309,16 +309,16 @@ func (c *compaction) begin(s sizes, b *batch) {
 // then that of the run, then the others of the profile.
 func (d *driver) summarisers() (out []Model) {
 	if m := d.agent.Compaction.Model; m != nil {
-		out = append(out, m.now())
+		out = append(out, d.now(*m))
 	}
 	first := 0
 	if d.state.Model != nil && d.state.Model.Index < len(d.agent.Models) {
 		first = d.state.Model.Index
 	}
-	out = append(out, d.agent.Models[first].now())
+	out = append(out, d.now(d.agent.Models[first]))
 	for i := range d.agent.Models {
 		if i != first {
-			out = append(out, d.agent.Models[i].now())
+			out = append(out, d.now(d.agent.Models[i]))
 		}
 	}
 	return out

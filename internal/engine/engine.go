@@ -284,8 +284,10 @@ type Engine struct {
 	prefixes recentPrefixes
 	// toolsets are lists of tools that are kept.
 	toolsets recentToolsets
-	warm     warmSessions
-	page     int // replayPage, or less in tests
+	// windows are what nodes of pools learned of models, by windowKey.
+	windows sync.Map
+	warm    warmSessions
+	page    int // replayPage, or less in tests
 	// broken is why the store does not take commits, or nil.
 	broken atomic.Pointer[error]
 }

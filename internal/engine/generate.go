@@ -131,6 +131,8 @@ type generation struct {
 	began atomic.Bool
 	// gateway: the model may call tools through [CallByName].
 	gateway bool
+	// nameless are calls that readers were told of before they had a name.
+	nameless []string
 	// silent: readers are told nothing, because it is no part of the conversation.
 	silent bool
 }
@@ -259,6 +261,9 @@ func (g *generation) publish(ev model.StreamEvent) {
 		t := &event.Tool{}
 		if ev.ToolCall != nil {
 			t.ToolCallID, t.Name = ev.ToolCall.ID, ev.ToolCall.Name
+			if g.gateway && t.Name == "" {
+				g.nameless = append(g.nameless, t.ToolCallID)
+			}
 		}
 		out.Type, out.Data = event.ToolInputStarted, t
 	default:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agentd/internal/prefix"
+	"agentd/internal/prompt"
 	"agentd/internal/run"
 	"agentd/message"
 	"agentd/tool"
@@ -112,8 +113,9 @@ func coldAfter(m *Model) time.Duration {
 
 // settleTools decides with which list the run goes on: that of the newest reply, unless
 // there is none since the conversation was compacted, the prompt is cold anyway, another
-// agent made it, somebody changed what the agent may have, or servers that were missing
-// are back. The reply's record names it, so every driver decides the same, wherever it is.
+// agent made it, somebody changed what the agent may have, servers that were missing
+// are back, or the request has a tool called that the list does not have. The reply's
+// record names it, so every driver decides the same, wherever it is.
 func (d *driver) settleTools() {
 	d.tools.late = nil
 	if !d.tools.lists {
@@ -139,11 +141,12 @@ func (d *driver) settleTools() {
 	if time.Duration(d.e.now()-last.Time)*time.Millisecond > coldAfter(&m) {
 		return
 	}
-	was := d.e.toolset(d.ctx, Ref{d.ref.Tenant, last.ToolsetRun}, last.Toolset)
+	was, choice := d.e.toolset(d.ctx, Ref{d.ref.Tenant, last.ToolsetRun}, last.Toolset), d.spec.Overrides.ToolChoice
 	switch {
 	case was == nil:
 		d.e.log.Warn("the tools that the conversation was sent can not be found; those of now are", "run", d.ref.ID, "session", d.row.SessionID)
 	case was.Profile != now.Profile, was.Rules != now.Rules, was.Missing && !now.Missing:
+	case was.form(choice) == nil && now.form(choice) != nil: // providers refuse to have a tool called that is not in the list
 	default:
 		d.tools.late = &lateTools{toolset: was, run: last.ToolsetRun}
 	}
@@ -256,7 +259,7 @@ func (p *recentToolsets) put(tenant string, t *toolset) {
 }
 
 // toolsContext is the kind of context that says how tools are others than in the list.
-const toolsContext = "available_tools"
+const toolsContext = prompt.ToolsKind
 
 // news says how what can be called is another than the list; "" if it is not.
 func (t *toolset) news(set *tool.Set) string {

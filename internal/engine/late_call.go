@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"agentd/event"
 	"agentd/message"
@@ -81,7 +82,7 @@ func (g *generation) direct(m *message.Message) *message.Message {
 }
 
 func (g *generation) publishStart(b *message.Block) {
-	if g.silent {
+	if g.silent || slices.Contains(g.nameless, b.ID) {
 		return
 	}
 	g.d.stream.publishLive(event.Event{RunID: g.d.ref.ID, Time: g.d.e.now(), Step: g.step, Type: event.ToolInputStarted,

@@ -364,3 +364,21 @@ func FuzzUnwrap(f *testing.F) {
 		}
 	})
 }
+
+// A tool that a request says must be called is in its list, or the provider refuses it.
+func TestALateToolThatMustBeCalledIsInTheList(t *testing.T) {
+	h, l := lateHarness(t, namedTool("keep", ""))
+	r := h.ends(h.run("go"), "completed")
+	h.has(namedTool("keep", ""), namedTool("zoom", ""))
+	for _, want := range []string{"call_tool keep", "call_tool keep zoom", "call_tool keep zoom"} {
+		req := inSession(r.SessionID, "on")
+		if want != "call_tool keep" {
+			req.Overrides.ToolChoice = "zoom"
+		}
+		h.ends(h.begin(req), "completed")
+		if got := toolNames(l.last()); got != want {
+			t.Errorf("choice %q of %s", l.last().ToolChoice, got)
+		}
+		h.restart()
+	}
+}

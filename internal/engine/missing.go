@@ -77,7 +77,7 @@ func (d *driver) adopt(a *Agent) {
 		return
 	}
 	box.depth, box.deepest, box.mode = d.tools.depth, d.tools.deepest, d.tools.mode
-	box.recall, box.recalled = d.tools.recall, d.tools.recalled
+	box.recall, box.recalled, box.untrusted = d.tools.recall, d.tools.recalled, d.tools.untrusted
 	box.raw, box.prepared, box.amended = d.tools.raw, d.tools.prepared, d.tools.amended
 	box.late = d.tools.late
 	d.agent, d.tools = d.lead(a), box

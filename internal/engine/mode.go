@@ -10,6 +10,7 @@ import (
 
 	"agentd/fault"
 	"agentd/internal/policy"
+	"agentd/internal/prompt"
 	"agentd/internal/run"
 	"agentd/internal/session"
 	"agentd/internal/store"
@@ -31,7 +32,7 @@ const (
 )
 
 // modeContext is the kind of context that says in which mode the session is.
-const modeContext = "session_mode"
+const modeContext = prompt.ModeKind
 
 // Modes are what an agent does by its session's mode. The zero value begins sessions in
 // mode edit.

@@ -160,7 +160,7 @@ func (n *node) make(x *store.Effect, l *lease) {
 // finish stores a result. What is done is kept as long as the process lives: the store
 // may be away for a while.
 func (n *node) finish(m *making, res *poolResult) {
-	raw, err := json.Marshal(res)
+	raw, err := res.body()
 	if err == nil && len(raw) > maxPoolResult {
 		err = fmt.Errorf("it has %d bytes, and a pool's results at most %d", len(raw), maxPoolResult)
 	}

@@ -36,6 +36,8 @@ type poolModelResult struct {
 	Began bool `json:"began,omitempty"`
 	// Told is how many pieces of the reply were passed on.
 	Told int `json:"told,omitempty"`
+	// Window is the model's as far as it became known where it was called.
+	Window int `json:"window,omitempty"`
 }
 
 // poolModelError is a model.Error as it is stored.
@@ -81,9 +83,7 @@ func (p *poolProvider) Generate(ctx context.Context, req *model.Request, emit fu
 	fails := func(class model.Class, text string) (*message.Message, error) {
 		return nil, &model.Error{Class: class, Provider: p.m.Name, Model: req.Model, Message: text}
 	}
-	asks := *req
-	asks.Scratch = nil
-	body, err := json.Marshal(poolCall{Model: &poolModel{Name: p.m.Name, Request: &asks}})
+	body, err := (&poolModel{Name: p.m.Name, Request: req}).body()
 	if err != nil {
 		return fails(model.ClassInvalid, err.Error())
 	}
@@ -123,6 +123,9 @@ func (p *poolProvider) Generate(ctx context.Context, req *model.Request, emit fu
 	}
 	if r.Model.Began {
 		s.start()
+	}
+	if r.Model.Window > 0 {
+		d.e.windows.Store(d.windowAt(&p.m), r.Model.Window)
 	}
 	if e := r.Model.Error; e != nil {
 		if e.Partial != nil {
@@ -299,7 +302,11 @@ func (n *node) performModel(m *making, row *store.Run, c *poolModel) *poolModelR
 	if merr != nil {
 		return failed(merr, g.began.Load(), partial)
 	}
-	return &poolModelResult{Reply: message.Clean(msg), Began: g.began.Load(), Told: g.count}
+	window := 0
+	if used.Learned != nil {
+		window = used.Learned()
+	}
+	return &poolModelResult{Reply: message.Clean(msg), Began: g.began.Load(), Told: g.count, Window: window}
 }
 
 // poolGeneration is a model call that is made for another node.

@@ -144,20 +144,28 @@ func (d *driver) scratch(index int) *model.Scratch {
 
 func (d *driver) model() Model {
 	if m := d.state.Model; m != nil && m.Index < len(d.agent.Models) {
-		return d.agent.Models[m.Index].now()
+		return d.now(d.agent.Models[m.Index])
 	}
-	return d.agent.Models[0].now()
+	return d.now(d.agent.Models[0])
 }
 
-// now is the model with the window that is known now.
-func (m Model) now() Model {
-	if m.Learned != nil {
-		if w := m.Learned(); w > 0 {
-			m.Window = w
-		}
+// now is the model with the window that is known now, here or where its pool calls it.
+func (d *driver) now(m Model) Model {
+	if m.Learned == nil {
+		return m
+	}
+	if w := m.Learned(); w > 0 {
+		m.Window = w
+	} else if w, ok := d.e.windows.Load(d.windowAt(&m)); ok {
+		m.Window = w.(int)
 	}
 	return m
 }
+
+// windowKey names a model of a profile in Engine.windows.
+type windowKey struct{ tenant, profile, model string }
+
+func (d *driver) windowAt(m *Model) windowKey { return windowKey{d.ref.Tenant, d.row.Profile, m.Name} }
 
 // before looks at an input that is about to change the state.
 func (d *driver) before(in run.Input) {

@@ -7,6 +7,7 @@ import (
 
 	"agentd/event"
 	"agentd/internal/memory"
+	"agentd/internal/prompt"
 	"agentd/internal/run"
 	"agentd/message"
 )
@@ -20,7 +21,7 @@ type RecallRequest struct {
 }
 
 // memoryContext is the kind of context that what is remembered is.
-const memoryContext = "memory"
+const memoryContext = prompt.MemoryKind
 
 // recallTime is how long the memory may take: a run goes on without it then.
 const recallTime = 5 * time.Second

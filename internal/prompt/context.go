@@ -25,6 +25,24 @@ const References = "references"
 // as long as the person has said nothing else.
 const Skill = "skill"
 
+// The kinds of what agentd says of itself: what is remembered, the mode of the session, and
+// how tools are others than in the list of the conversation.
+const (
+	MemoryKind = "memory"
+	ModeKind   = "session_mode"
+	ToolsKind  = "available_tools"
+)
+
+// Own reports whether context of a kind is said by agentd alone: no client and no file may
+// bring it.
+func Own(kind string) bool {
+	switch kind {
+	case MemoryKind, ModeKind, ToolsKind, Skill:
+		return true
+	}
+	return strings.HasPrefix(kind, SectionKind)
+}
+
 // Kind reports whether s can name a kind of context.
 func Kind(s string) bool { return isName(s) }
 
