@@ -78,6 +78,9 @@ type NavigateRequest struct {
 	Profile      string `json:"profile,omitempty"`
 	// IfLeaf refuses the change with kind Conflict if the session stands elsewhere.
 	IfLeaf *string `json:"if_leaf,omitempty"`
+	// IdempotencyKey makes a repetition give what the first request wrote or started. A
+	// different request of the session under the same key is a conflict.
+	IdempotencyKey string `json:"-"`
 }
 
 // Moved is a session whose leaf moved.
@@ -146,7 +149,7 @@ func (c *Client) Append(ctx context.Context, sessionID string, req AppendRequest
 // run is a conflict.
 func (c *Client) Navigate(ctx context.Context, sessionID string, req NavigateRequest) (*Moved, error) {
 	var v Moved
-	if err := c.call(ctx, &v, http.MethodPost, &req, nil, "sessions", sessionID, "navigate"); err != nil {
+	if err := c.create(ctx, &v, req.IdempotencyKey, &req, "sessions", sessionID, "navigate"); err != nil {
 		return nil, err
 	}
 	return &v, nil

@@ -49,7 +49,7 @@ func (l *local) Append(ctx context.Context, sessionID string, req client.AppendR
 // Navigate implements trees.
 func (l *local) Navigate(ctx context.Context, sessionID string, req client.NavigateRequest) (*client.Moved, error) {
 	m, err := l.rt.Navigate(ctx, agentd.NavigateRequest{SessionID: sessionID, Entry: req.Entry, Before: req.Before, Label: req.Label, Summary: req.Summary, IfLeaf: req.IfLeaf,
-		Summarize: req.Summarize, Instructions: req.Instructions, Profile: req.Profile})
+		Summarize: req.Summarize, Instructions: req.Instructions, Profile: req.Profile, IdempotencyKey: req.IdempotencyKey})
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,8 @@ import (
 type Trees interface {
 	Tree(ctx context.Context, ref engine.Ref) (*engine.TreeView, error)
 	AppendEntry(ctx context.Context, req engine.AppendRequest) (*engine.EntryView, error)
+	// Navigate, Fork and Import are idempotent for requests with a key, like CreateSession.
 	Navigate(ctx context.Context, req engine.NavigateRequest) (*engine.Moved, error)
-	// Fork and Import are idempotent for requests with a key, like CreateSession.
 	Fork(ctx context.Context, req engine.ForkRequest) (*engine.SessionView, error)
 	Import(ctx context.Context, req engine.ImportRequest) (*engine.Imported, error)
 	// Export gives what writes the session as a file.
@@ -87,6 +87,10 @@ func decodeMessage(raw json.RawMessage) (*message.Message, error) {
 }
 
 func (s *Server) navigate(w http.ResponseWriter, r *http.Request) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
 	var b struct {
 		Entry        string  `json:"entry_id"`
 		Before       bool    `json:"before"`
@@ -101,7 +105,7 @@ func (s *Server) navigate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v, err := s.engine.Navigate(r.Context(), engine.NavigateRequest{Tenant: tenant(r), SessionID: r.PathValue("id"), Entry: b.Entry, Before: b.Before,
-		Label: b.Label, Summary: b.Summary, Summarize: b.Summarize, Instructions: b.Instructions, Profile: b.Profile, IfLeaf: b.IfLeaf,
+		Label: b.Label, Summary: b.Summary, Summarize: b.Summarize, Instructions: b.Instructions, Profile: b.Profile, IfLeaf: b.IfLeaf, IdempotencyKey: key,
 		User: wire.UserOf(r, s.opts.UserHeader), Caller: engine.CallerOf(wire.RequestOf(r.Context()).Key)})
 	if err != nil {
 		return err

@@ -128,7 +128,7 @@ func Write(w io.Writer, s *store.Session, entries []*store.Entry) error {
 			// It keeps its place, because there may be entries behind it.
 			e.Type, e.Data = KindCustom, json.RawMessage(`{"type":"agentd.damaged"}`)
 		default:
-			e.Data = n.Body
+			e.Data = Unasked(n.Kind, n.Body)
 		}
 		if err := enc.Encode(&e); err != nil {
 			return err
