@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -24,7 +25,7 @@ type Trees interface {
 	Fork(ctx context.Context, req engine.ForkRequest) (*engine.SessionView, error)
 	Import(ctx context.Context, req engine.ImportRequest) (*engine.Imported, error)
 	// Export gives what writes the session as a file.
-	Export(ctx context.Context, ref engine.Ref) (func(w io.Writer) error, error)
+	Export(ctx context.Context, ref engine.Ref, o engine.ExportOptions) (func(w io.Writer) error, error)
 	// Converse finds where a client's own history goes on.
 	Converse(ctx context.Context, c *engine.Conversation) (engine.Place, error)
 }
@@ -145,7 +146,19 @@ func (s *Server) fork(w http.ResponseWriter, r *http.Request) error {
 
 // exportSession gives a session as a file.
 func (s *Server) exportSession(w http.ResponseWriter, r *http.Request) error {
-	write, err := s.engine.Export(r.Context(), ref(r))
+	q, err := query(r, "artifacts")
+	if err != nil {
+		return err
+	}
+	var o engine.ExportOptions
+	switch v := q.Get("artifacts"); v {
+	case "", "true":
+	case "false":
+		o.NoArtifacts = true
+	default:
+		return &fault.Error{Kind: fault.Invalid, Field: "artifacts", Err: fmt.Errorf("%q is not true or false", wire.Clip(v, 80))}
+	}
+	write, err := s.engine.Export(r.Context(), ref(r), o)
 	if err != nil {
 		return err
 	}

@@ -19,14 +19,15 @@ func Rename(entries []*store.Entry, sessionID string, next func() string) (out [
 	for i, e := range entries {
 		c := *e
 		c.SessionID, c.ID, c.Parent = sessionID, ids[e.ID], ids[e.Parent]
-		c.RunID = foreign(e.RunID)
+		c.RunID = ForeignRun(e.RunID)
 		c.Body = rename(e.Kind, Unasked(e.Kind, e.Body), ids)
 		out[i] = &c
 	}
 	return out, ids
 }
 
-func foreign(run string) string {
+// ForeignRun names a run of another session, or of another store; see [Foreign].
+func ForeignRun(run string) string {
 	if run == "" || len(run) > len(Foreign) && run[:len(Foreign)] == Foreign {
 		return run
 	}
