@@ -21,6 +21,8 @@ type (
 	Moved = engine.Moved
 	// ForkRequest makes a session of what another one has.
 	ForkRequest = engine.ForkRequest
+	// ExportOptions say what of a session is in its file.
+	ExportOptions = engine.ExportOptions
 	// ImportRequest makes a session of a file.
 	ImportRequest = engine.ImportRequest
 	// Imported is a session that was made of a file.
@@ -31,7 +33,7 @@ type (
 const EntryRoot = engine.Root
 
 func treeLimits(s *profile.Sessions) engine.TreeLimits {
-	return engine.TreeLimits{Entries: s.MaxEntries, FileBytes: s.MaxFileBytes, LineBytes: s.MaxLineBytes}
+	return engine.TreeLimits{Entries: s.MaxEntries, FileBytes: s.MaxFileBytes, LineBytes: s.MaxLineBytes, ArtifactBytes: s.MaxArtifactBytes}
 }
 
 // Tree gives a session with all its entries, in the order of their ids.
@@ -68,8 +70,8 @@ func (rt *Runtime) Fork(ctx context.Context, req ForkRequest) (*Session, error) 
 }
 
 // Export writes a session as a file of one JSON object a line.
-func (rt *Runtime) Export(ctx context.Context, sessionID string, w io.Writer) error {
-	write, err := rt.engine.Export(ctx, rt.ref(sessionID))
+func (rt *Runtime) Export(ctx context.Context, sessionID string, w io.Writer, o ExportOptions) error {
+	write, err := rt.engine.Export(ctx, rt.ref(sessionID), o)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,12 @@ type CacheStep struct {
 	Cost  message.Money `json:"cost_usd"`
 	Saved message.Money `json:"saved_usd"`
 
-	// WaitSeconds is how long after the request before this one was made, CacheSeconds
+	// ComparedRun and ComparedStep name the step before on the path of the reply, with which
+	// this one is compared: after the session went back, not the one that was made last. They
+	// are empty for the first one of a path.
+	ComparedRun  string `json:"compared_run_id,omitempty"`
+	ComparedStep int    `json:"compared_step,omitempty"`
+	// WaitSeconds is how long after that request this one was made, CacheSeconds
 	// how long the provider keeps what it has read, at the least; 0: nobody knows.
 	WaitSeconds  float64 `json:"wait_seconds,omitempty"`
 	CacheSeconds int64   `json:"cache_seconds,omitempty"`

@@ -78,6 +78,9 @@ type NavigateRequest struct {
 	Profile      string `json:"profile,omitempty"`
 	// IfLeaf refuses the change with kind Conflict if the session stands elsewhere.
 	IfLeaf *string `json:"if_leaf,omitempty"`
+	// IdempotencyKey makes a repetition give what the first request wrote or started. A
+	// different request of the session under the same key is a conflict.
+	IdempotencyKey string `json:"-"`
 }
 
 // Moved is a session whose leaf moved.
@@ -107,6 +110,12 @@ type ForkRequest struct {
 	IdempotencyKey string `json:"-"`
 }
 
+// ExportOptions say what of a session is in its file.
+type ExportOptions struct {
+	// NoArtifacts leaves them out.
+	NoArtifacts bool
+}
+
 // ImportOptions say how a file becomes a session.
 type ImportOptions struct {
 	// Title is that of the session; "" is the file's.
@@ -119,9 +128,11 @@ type ImportOptions struct {
 type Imported struct {
 	*Session
 	// Format is "agentd" or "pi".
-	Format   string   `json:"format"`
-	Entries  int      `json:"entries"`
-	Warnings []string `json:"warnings,omitempty"`
+	Format  string `json:"format"`
+	Entries int    `json:"entries"`
+	// Artifacts is how many came with their contents.
+	Artifacts int      `json:"artifacts,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
 }
 
 // Tree gives a session with all its entries.
@@ -146,7 +157,7 @@ func (c *Client) Append(ctx context.Context, sessionID string, req AppendRequest
 // run is a conflict.
 func (c *Client) Navigate(ctx context.Context, sessionID string, req NavigateRequest) (*Moved, error) {
 	var v Moved
-	if err := c.call(ctx, &v, http.MethodPost, &req, nil, "sessions", sessionID, "navigate"); err != nil {
+	if err := c.create(ctx, &v, req.IdempotencyKey, &req, "sessions", sessionID, "navigate"); err != nil {
 		return nil, err
 	}
 	return &v, nil
@@ -169,8 +180,12 @@ func (c *Client) Fork(ctx context.Context, sessionID string, req ForkRequest) (*
 }
 
 // Export writes a session to w as a file of one JSON object a line.
-func (c *Client) Export(ctx context.Context, sessionID string, w io.Writer) (err error) {
-	req, err := c.request(ctx, http.MethodGet, nil, nil, "sessions", sessionID, "export")
+func (c *Client) Export(ctx context.Context, sessionID string, w io.Writer, o ExportOptions) (err error) {
+	q := url.Values{}
+	if o.NoArtifacts {
+		q.Set("artifacts", "false")
+	}
+	req, err := c.request(ctx, http.MethodGet, nil, q, "sessions", sessionID, "export")
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,18 @@ func TestTrees(t *testing.T) {
 	if err != nil || len(m.Input) != 1 || m.Entry == nil || m.Leaf != m.Entry.ID {
 		t.Fatalf("%+v %v", m, err)
 	}
+	keyed := client.NavigateRequest{Entry: m.Entry.ID, Label: "kept", IdempotencyKey: "n"}
+	kept, err := c.Navigate(ctx, s.ID, keyed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.Navigate(ctx, s.ID, keyed); err != nil || again.Entry == nil || again.Entry.ID != kept.Entry.ID {
+		t.Errorf("%+v %v", again, err)
+	}
+	keyed.Label = "other"
+	if _, err := c.Navigate(ctx, s.ID, keyed); fault.KindOf(err) != fault.Conflict {
+		t.Errorf("%v", err)
+	}
 	stale := first.ID
 	if _, err := c.Navigate(ctx, s.ID, client.NavigateRequest{Entry: client.EntryRoot, IfLeaf: &stale}); fault.KindOf(err) != fault.Conflict {
 		t.Errorf("%v", err)
@@ -49,7 +61,7 @@ func TestTrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err := c.Tree(ctx, s.ID)
-	if err != nil || len(v.Entries) != 5 || v.Entries[0].Label != "start" || v.Entries[0].OnPath || !v.Entries[4].OnPath || v.Entries[0].Preview != "hello" {
+	if err != nil || len(v.Entries) != 6 || v.Entries[0].Label != "start" || v.Entries[0].OnPath || !v.Entries[5].OnPath || v.Entries[0].Preview != "hello" {
 		t.Fatalf("%+v %v", v, err)
 	}
 	fork, err := c.Fork(ctx, s.ID, client.ForkRequest{Entry: first.ID, Title: "fork", IdempotencyKey: "f"})
@@ -60,11 +72,11 @@ func TestTrees(t *testing.T) {
 		t.Errorf("%+v %v", again, err)
 	}
 	var file bytes.Buffer
-	if err := c.Export(ctx, s.ID, &file); err != nil || strings.Count(file.String(), "\n") != 6 {
+	if err := c.Export(ctx, s.ID, &file, client.ExportOptions{}); err != nil || strings.Count(file.String(), "\n") != 7 {
 		t.Fatalf("%v %s", err, file.String())
 	}
 	in, err := c.Import(ctx, bytes.NewReader(file.Bytes()), client.ImportOptions{Title: "in", IdempotencyKey: "i"})
-	if err != nil || in.Entries != 5 || in.Format != "agentd" || in.Title != "in" {
+	if err != nil || in.Entries != 6 || in.Format != "agentd" || in.Title != "in" {
 		t.Fatalf("%+v %v", in, err)
 	}
 	if again, err := c.Import(ctx, bytes.NewReader(file.Bytes()), client.ImportOptions{Title: "in", IdempotencyKey: "i"}); err != nil || again.ID != in.ID {
@@ -73,7 +85,7 @@ func TestTrees(t *testing.T) {
 	if _, err := c.Import(ctx, strings.NewReader("nonsense\n"), client.ImportOptions{}); fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("%v", err)
 	}
-	for _, err := range []error{c.Export(ctx, "ses_x", &file), func() error { _, err := c.Tree(ctx, "ses_x"); return err }()} {
+	for _, err := range []error{c.Export(ctx, "ses_x", &file, client.ExportOptions{NoArtifacts: true}), func() error { _, err := c.Tree(ctx, "ses_x"); return err }()} {
 		if fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%v", err)
 		}

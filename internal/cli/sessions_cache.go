@@ -33,7 +33,9 @@ func (a *app) sessionsCache() *cobra.Command {
 	return &cobra.Command{Use: "cache SESSION", Short: "Show what prompt caches did for a session, and why they did not",
 		Long: `Show each step of a session with the tokens that its provider read from its cache, wrote
 to it and took anew, what that cost and what it saved; and why less was read than could
-be: what changed at the beginning of the request, or a wait that was too long.`,
+be: what changed at the beginning of the request, or a wait that was too long. A step is
+compared with the one before on its path: after the session went back that is not the one
+above, and is named.`,
 		Args: exactly(1, "the id of a session"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -67,9 +69,13 @@ func (a *app) showCache(ctx context.Context, p caches, id string) error {
 	for i := range all.Steps {
 		rows[i] = &all.Steps[i]
 	}
+	elsewhere := map[*client.CacheStep]bool{}
+	for i, s := range rows {
+		elsewhere[s] = s.ComparedRun != "" && (i == 0 || s.ComparedRun != rows[i-1].RunID || s.ComparedStep != rows[i-1].Step)
+	}
 	err = list(a, rows, []string{"RUN", "STEP", "AT", "READ", "WRITTEN", "NEW", "CACHED", "COST", "SAVED", "WHY NOT MORE"}, func(s *client.CacheStep) []string {
 		return []string{s.RunID, fmt.Sprint(s.Step), second(s.Time), fmt.Sprint(s.CacheRead), fmt.Sprint(s.CacheWrite), fmt.Sprint(s.Input),
-			fmt.Sprintf("%.1f%%", s.Ratio*100), "$" + s.Cost.String(), "$" + s.Saved.String(), missed(s)}
+			fmt.Sprintf("%.1f%%", s.Ratio*100), "$" + s.Cost.String(), "$" + s.Saved.String(), missed(s, elsewhere[s])}
 	}, "the session has no steps")
 	if err != nil || len(rows) == 0 {
 		return err
@@ -84,8 +90,20 @@ func (a *app) showCache(ctx context.Context, p caches, id string) error {
 	return err
 }
 
-// missed says why a step did not read all that there could be.
-func missed(s *client.CacheStep) string {
+// missed says why a step did not read all that there could be, and with which step it is
+// compared where that is not the one above.
+func missed(s *client.CacheStep, elsewhere bool) string {
+	why := reason(s)
+	if !elsewhere {
+		return why
+	}
+	if why != "" {
+		why += ", "
+	}
+	return fmt.Sprintf("%safter step %d of %s", why, s.ComparedStep, printable(s.ComparedRun))
+}
+
+func reason(s *client.CacheStep) string {
 	tokens := ""
 	if s.Missed > 0 {
 		tokens = fmt.Sprintf(" (%d tokens)", s.Missed)

@@ -33,7 +33,9 @@ func TestSessionsCacheExplains(t *testing.T) {
 		{RunID: "run_3", Step: 1, Miss: "expired", Missed: 4200, WaitSeconds: 566, CacheSeconds: 300},
 		{RunID: "run_4", Step: 1, Miss: "broken", Broken: &event.CacheBreak{Part: "settings", Name: "thinking", Change: "changed", Old: "low", New: "high"}},
 		{RunID: "run_5", Step: 1, Miss: "broken", Broken: &event.CacheBreak{Part: "message", EntryID: "01A", Change: "replaced", Reason: "compaction"}},
-		{RunID: "run_6", Step: 1, Miss: "provider", Missed: 7},
+		{RunID: "run_6", Step: 1, Miss: "provider", Missed: 7, ComparedRun: "run_5", ComparedStep: 1},
+		{RunID: "run_b", Step: 1, Miss: "expired", WaitSeconds: 400, CacheSeconds: 300, ComparedRun: "run_1", ComparedStep: 2},
+		{RunID: "run_c", Step: 1, ComparedRun: "run_2", ComparedStep: 1},
 	}
 	for len(steps) < cachePage+50 { // more than a page
 		steps = append(steps, client.CacheStep{RunID: fmt.Sprint("run_", len(steps)), Step: 1})
@@ -45,7 +47,7 @@ func TestSessionsCacheExplains(t *testing.T) {
 	}
 	text := out.String()
 	for _, want := range []string{"the first request", "tool zoom added (4000 tokens)", "kept for 5m0s (4200 tokens)", `settings thinking changed from "low" to "high"`, "message 01A replaced: compaction",
-		"the provider did not have it (7 tokens)", fmt.Sprint("run_", cachePage+49), "95.0%", "90.0% of 100 prompt tokens came from the cache; $0.25, $0.75 saved, 75.0% less than without a cache; 1 broken, 1 expired"} {
+		"the provider did not have it (7 tokens)\n", "kept for 5m0s, after step 2 of run_1\n", " after step 1 of run_2\n", fmt.Sprint("run_", cachePage+49), "95.0%", "90.0% of 100 prompt tokens came from the cache; $0.25, $0.75 saved, 75.0% less than without a cache; 1 broken, 1 expired"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

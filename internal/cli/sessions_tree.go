@@ -23,7 +23,7 @@ type trees interface {
 	Append(ctx context.Context, sessionID string, req client.AppendRequest) (*client.Entry, error)
 	Navigate(ctx context.Context, sessionID string, req client.NavigateRequest) (*client.Moved, error)
 	Fork(ctx context.Context, sessionID string, req client.ForkRequest) (*client.Session, error)
-	Export(ctx context.Context, sessionID string, w io.Writer) error
+	Export(ctx context.Context, sessionID string, w io.Writer, o client.ExportOptions) error
 	Import(ctx context.Context, file io.Reader, o client.ImportOptions) (*client.Imported, error)
 }
 
@@ -49,7 +49,7 @@ func (l *local) Append(ctx context.Context, sessionID string, req client.AppendR
 // Navigate implements trees.
 func (l *local) Navigate(ctx context.Context, sessionID string, req client.NavigateRequest) (*client.Moved, error) {
 	m, err := l.rt.Navigate(ctx, agentd.NavigateRequest{SessionID: sessionID, Entry: req.Entry, Before: req.Before, Label: req.Label, Summary: req.Summary, IfLeaf: req.IfLeaf,
-		Summarize: req.Summarize, Instructions: req.Instructions, Profile: req.Profile})
+		Summarize: req.Summarize, Instructions: req.Instructions, Profile: req.Profile, IdempotencyKey: req.IdempotencyKey})
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (l *local) Fork(ctx context.Context, sessionID string, req client.ForkReque
 }
 
 // Export implements trees.
-func (l *local) Export(ctx context.Context, sessionID string, w io.Writer) error {
-	return l.rt.Export(ctx, sessionID, w)
+func (l *local) Export(ctx context.Context, sessionID string, w io.Writer, o client.ExportOptions) error {
+	return l.rt.Export(ctx, sessionID, w, agentd.ExportOptions(o))
 }
 
 // Import implements trees.
@@ -73,7 +73,7 @@ func (l *local) Import(ctx context.Context, file io.Reader, o client.ImportOptio
 	if err != nil {
 		return nil, err
 	}
-	return &client.Imported{Session: (*client.Session)(v.SessionView), Format: v.Format, Entries: v.Entries, Warnings: v.Warnings}, nil
+	return &client.Imported{Session: (*client.Session)(v.SessionView), Format: v.Format, Entries: v.Entries, Artifacts: v.Artifacts, Warnings: v.Warnings}, nil
 }
 
 func (a *app) sessionsTree() *cobra.Command {
@@ -358,11 +358,12 @@ where the session stands), or with --all of the whole tree. The session itself s
 
 func (a *app) sessionsExport() *cobra.Command {
 	var out string
+	var o client.ExportOptions
 	cmd := &cobra.Command{Use: "export SESSION", Short: "Write a session as a file, one JSON object a line", Args: exactly(1, "the id of a session"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.at(cmd.Context(), look, func(p place) (err error) {
 				if out == "" || out == "-" {
-					return p.Export(cmd.Context(), args[0], a.Out)
+					return p.Export(cmd.Context(), args[0], a.Out, o)
 				}
 				if _, err := p.Session(cmd.Context(), args[0]); err != nil {
 					return err // no file is made for a session that there is not
@@ -371,7 +372,7 @@ func (a *app) sessionsExport() *cobra.Command {
 				if err != nil {
 					return &fault.Error{Kind: fault.Invalid, Field: "out", Err: err, Hint: "Name a file that does not exist."}
 				}
-				err = errors.Join(p.Export(cmd.Context(), args[0], f), f.Close())
+				err = errors.Join(p.Export(cmd.Context(), args[0], f, o), f.Close())
 				if err != nil {
 					return errors.Join(err, os.Remove(out)) // half a session is none
 				}
@@ -379,6 +380,7 @@ func (a *app) sessionsExport() *cobra.Command {
 			})
 		}}
 	cmd.Flags().StringVarP(&out, "out", "o", "-", "file to write, which must not exist, or - for the output")
+	cmd.Flags().BoolVar(&o.NoArtifacts, "no-artifacts", false, "leave the artifacts of the session out")
 	return cmd
 }
 

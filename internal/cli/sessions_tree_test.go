@@ -84,6 +84,7 @@ func TestSessionTrees(t *testing.T) {
 		t.Error("a file was made for a session that there is not")
 	}
 	b.here("sessions", "export", ses).exits(0).says(`{"type":"session","version":1,"format":"agentd"`, `"You said three."`)
+	b.here("sessions", "export", "--no-artifacts", ses).exits(0).says(`"You said three."`)
 	in := strings.TrimSpace(b.here("sessions", "import", file, "--title", "travelled").exits(0).out)
 	b.here("sessions", "tree", in).exits(0).says("travelled", "three", "first try", "← here")
 	b.agent("echo", "five", "--session", in).exits(0)

@@ -40,7 +40,12 @@ type CacheStep struct {
 	Cost  message.Money `json:"cost_usd"`
 	Saved message.Money `json:"saved_usd"`
 
-	// WaitSeconds is how long after the request before this one was made, CacheSeconds
+	// ComparedRun and ComparedStep name the step before on the path of the reply, with which
+	// this one is compared: after the session went back, not the one that was made last. They
+	// are empty for the first one of a path.
+	ComparedRun  string `json:"compared_run_id,omitempty"`
+	ComparedStep int    `json:"compared_step,omitempty"`
+	// WaitSeconds is how long after that request this one was made, CacheSeconds
 	// how long the provider keeps what it has read, at the least; 0: nobody knows.
 	WaitSeconds  float64 `json:"wait_seconds,omitempty"`
 	CacheSeconds int64   `json:"cache_seconds,omitempty"`
@@ -54,7 +59,7 @@ type CacheStep struct {
 
 // Why a cache was not read to its end.
 const (
-	MissFirst    = "first"    // there was no request before
+	MissFirst    = "first"    // there was no request before on the path
 	MissBroken   = "broken"   // the request did not begin with all of the one before
 	MissExpired  = "expired"  // the wait was longer than the provider keeps what it has read
 	MissSmall    = "small"    // the request before was too short to be kept
@@ -84,14 +89,15 @@ const (
 )
 
 // Cache gives what caches did for a session: steps after a cursor ("" for the first), at
-// most limit (0: all). It reads the journals of the session's runs.
+// most limit (0: all). Each is compared with the step before on its path. It reads the
+// journals of the session's runs, and its tree.
 func (e *Engine) Cache(ctx context.Context, session Ref, cursor string, limit int) (*CacheView, error) {
-	if _, err := e.store.Session(ctx, session.Tenant, session.ID); err != nil {
-		return nil, notFound("session", session.ID, err)
+	_, t, err := e.tree(ctx, session)
+	if err != nil {
+		return nil, err
 	}
 	skip := 0
 	if cursor != "" {
-		var err error
 		if skip, err = strconv.Atoi(cursor); err != nil || skip < 0 {
 			return nil, &fault.Error{Kind: fault.Invalid, Field: "cursor", Err: errors.New("it is not a cursor of this list"), Hint: "Take the one that the page before gave."}
 		}
@@ -109,7 +115,10 @@ func (e *Engine) Cache(ctx context.Context, session Ref, cursor string, limit in
 		}
 	}
 	slices.Reverse(runs)
-	h := cacheHistory{view: &CacheView{SessionID: session.ID, Steps: []CacheStep{}}}
+	h := cacheHistory{view: &CacheView{SessionID: session.ID, Steps: []CacheStep{}}, parents: make(map[string]string, len(t.Nodes))}
+	for _, n := range t.Nodes {
+		h.parents[n.ID] = n.Parent
+	}
 	for _, r := range runs {
 		for ev, err := range e.Replay(ctx, Ref{session.Tenant, r.ID}, 0) {
 			if err != nil {
@@ -129,12 +138,12 @@ func (e *Engine) Cache(ctx context.Context, session Ref, cursor string, limit in
 // cacheHistory makes a view of events.
 type cacheHistory struct {
 	view    *CacheView
-	began   int64 // when the step under way was asked, Unix milliseconds
-	keep    int64 // its CacheSeconds
+	parents map[string]string // of the session's entries
+	began   int64             // when the step under way was asked, Unix milliseconds
+	keep    int64             // its CacheSeconds
 	broken  *event.CacheBreak
-	last    *CacheStep
-	lastAt  int64 // when its request was made
-	reports bool  // some step read or wrote
+	asked   []int64 // when the request of each step was made
+	reports bool    // some step read or wrote
 }
 
 func (h *cacheHistory) add(ev *event.Event) {
@@ -159,57 +168,92 @@ func (h *cacheHistory) step(ev *event.Event, d *event.Step) {
 		s.Input, s.CacheRead, s.CacheWrite, s.Output, s.Cost = u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost.Total
 	}
 	h.reports = h.reports || s.CacheRead+s.CacheWrite > 0
-	left := int64(0) // what the request before left in the cache
-	if b := h.last; b == nil {
-		s.Miss = MissFirst
-	} else {
-		s.WaitSeconds = float64(max(0, h.began-h.lastAt)) / 1000
-		if left = b.CacheRead + b.CacheWrite; b.CacheWrite == 0 {
-			left = b.Input + b.CacheRead // who writes without a word writes all
-		}
-		missed := left - s.CacheRead
-		switch {
-		case h.broken != nil:
-			s.Miss, s.Missed = MissBroken, max(0, missed)
-		case missed <= roundedOff:
-		case left < smallPrompt:
-			s.Miss = MissSmall
-		case s.CacheSeconds > 0 && s.WaitSeconds >= float64(s.CacheSeconds):
-			s.Miss, s.Missed = MissExpired, missed
-		default:
-			s.Miss, s.Missed = MissProvider, missed
-		}
-	}
-	t := &h.view.Total
-	t.Steps++
-	t.Input += s.Input
-	t.CacheRead += s.CacheRead
-	t.CacheWrite += s.CacheWrite
-	t.Output += s.Output
-	t.Cost += s.Cost
-	t.Saved += s.Saved
-	switch s.Miss {
-	case MissBroken:
-		t.Breaks++
-	case MissExpired:
-		t.Expired++
-	}
 	h.view.Steps = append(h.view.Steps, s)
-	h.last, h.lastAt, h.broken = &s, h.began, nil
+	h.asked, h.broken = append(h.asked, h.began), nil
+}
+
+// before gives for each step the one ahead of it on its path, -1 for none. A step whose
+// reply is not in the tree is taken as the next one of those that were made.
+func (h *cacheHistory) before() []int {
+	at := make(map[string]int, len(h.view.Steps))
+	for i := range h.view.Steps {
+		at[h.view.Steps[i].EntryID] = i
+	}
+	delete(at, "")
+	before := make([]int, len(h.view.Steps))
+	for i := range before {
+		before[i] = i - 1
+		id, ok := h.parents[h.view.Steps[i].EntryID]
+		if !ok {
+			continue
+		}
+		before[i] = -1
+		for range h.parents { // no tree is deeper; one that is damaged may turn in a circle
+			if n, ok := at[id]; ok && n != i {
+				before[i] = n
+				break
+			}
+			if id == "" {
+				break
+			}
+			id = h.parents[id]
+		}
+	}
+	return before
+}
+
+// explain says why a step did not read what the one before it left.
+func (h *cacheHistory) explain(i, before int) {
+	s := &h.view.Steps[i]
+	if before < 0 {
+		s.Miss = MissFirst
+		return
+	}
+	b := &h.view.Steps[before]
+	s.ComparedRun, s.ComparedStep = b.RunID, b.Step
+	s.WaitSeconds = float64(max(0, h.asked[i]-h.asked[before])) / 1000
+	left := b.CacheRead + b.CacheWrite // what the request before left in the cache
+	if b.CacheWrite == 0 {
+		left = b.Input + b.CacheRead // who writes without a word writes all
+	}
+	missed := left - s.CacheRead
+	switch {
+	case s.Broken != nil:
+		s.Miss, s.Missed = MissBroken, max(0, missed)
+	case missed <= roundedOff:
+	case left < smallPrompt:
+		s.Miss = MissSmall
+	case s.CacheSeconds > 0 && s.WaitSeconds >= float64(s.CacheSeconds):
+		s.Miss, s.Missed = MissExpired, missed
+	default:
+		s.Miss, s.Missed = MissProvider, missed
+	}
 }
 
 func (h *cacheHistory) done() *CacheView {
 	t := &h.view.Total
+	for i, b := range h.before() {
+		h.explain(i, b)
+		s := &h.view.Steps[i]
+		if !h.reports && (s.Miss == MissProvider || s.Miss == MissExpired) {
+			s.Miss, s.Missed = MissNone, 0
+		}
+		t.Steps++
+		t.Input += s.Input
+		t.CacheRead += s.CacheRead
+		t.CacheWrite += s.CacheWrite
+		t.Output += s.Output
+		t.Cost += s.Cost
+		t.Saved += s.Saved
+		switch s.Miss {
+		case MissBroken:
+			t.Breaks++
+		case MissExpired:
+			t.Expired++
+		}
+	}
 	if all := t.Input + t.CacheRead + t.CacheWrite; all > 0 {
 		t.Ratio = float64(t.CacheRead) / float64(all)
-	}
-	if !h.reports {
-		for i := range h.view.Steps {
-			if s := &h.view.Steps[i]; s.Miss == MissProvider || s.Miss == MissExpired {
-				s.Miss, s.Missed = MissNone, 0
-			}
-		}
-		t.Expired = 0
 	}
 	return h.view
 }

@@ -22,9 +22,11 @@ import (
 
 // TreeLimits bound what is read of files, and what is copied. 0 means no limit.
 type TreeLimits struct {
-	// Entries of one file or one fork. FileBytes and LineBytes are of a file.
+	// Entries of one file or one fork. FileBytes and LineBytes are of a file, ArtifactBytes of
+	// the contents of all artifacts in one.
 	Entries              int
 	FileBytes, LineBytes int64
+	ArtifactBytes        int64
 }
 
 // ForkRequest makes a session of what another one has.
@@ -193,20 +195,6 @@ func (e *Engine) belongings(ctx context.Context, ref Ref, from []*store.Entry, a
 	return nil
 }
 
-// Export gives a session as a file (see [session.Write]): what is committed, also
-// while a run is active. Artifacts are not in it.
-func (e *Engine) Export(ctx context.Context, ref Ref) (func(w io.Writer) error, error) {
-	ses, err := e.store.Session(ctx, ref.Tenant, ref.ID)
-	if err != nil {
-		return nil, notFound("session", ref.ID, err)
-	}
-	rows, err := e.store.Entries(ctx, ref.Tenant, ref.ID, "", 0)
-	if err != nil {
-		return nil, notFound("session", ref.ID, err)
-	}
-	return func(w io.Writer) error { return session.Write(w, ses, rows) }, nil
-}
-
 // ImportRequest makes a session of a file.
 type ImportRequest struct {
 	Tenant string
@@ -221,8 +209,11 @@ type ImportRequest struct {
 type Imported struct {
 	*SessionView
 	// Format is "agentd" or "pi".
-	Format   string   `json:"format"`
-	Entries  int      `json:"entries"`
+	Format  string `json:"format"`
+	Entries int    `json:"entries"`
+	// Artifacts is how many came with their contents.
+	Artifacts int `json:"artifacts,omitempty"`
+	// Warnings say what was left out, or taken otherwise than it is written, and where.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -231,7 +222,7 @@ type Imported struct {
 func (e *Engine) Import(ctx context.Context, req ImportRequest) (*Imported, error) {
 	sum := sha256.New()
 	l := e.cfg.Trees
-	f, err := session.Read(io.TeeReader(req.File, sum), &session.FileLimits{Line: l.LineBytes, Bytes: l.FileBytes, Entries: l.Entries})
+	f, err := session.Read(io.TeeReader(req.File, sum), &session.FileLimits{Line: l.LineBytes, Bytes: l.FileBytes, Entries: l.Entries, Artifacts: l.ArtifactBytes})
 	var at *session.LineError
 	switch {
 	case errors.Is(err, session.ErrTooLarge):
@@ -269,9 +260,13 @@ func (e *Engine) Import(ctx context.Context, req ImportRequest) (*Imported, erro
 		tx.Entries = append(tx.Entries, mark)
 		ses.Leaf = mark.ID
 	}
+	warnings := e.imported(f, tx, to, now)
 	v, err := e.created(ctx, "engine.Import", tx)
 	if err != nil {
 		return nil, err
 	}
-	return &Imported{SessionView: v, Format: f.Format, Entries: len(f.Entries), Warnings: f.Warnings}, nil
+	if len(tx.BlobUses) > 0 {
+		e.trimArtifacts(Ref{req.Tenant, v.ID})
+	}
+	return &Imported{SessionView: v, Format: f.Format, Entries: len(f.Entries), Artifacts: len(tx.BlobUses), Warnings: warnings}, nil
 }

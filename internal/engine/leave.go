@@ -36,7 +36,7 @@ const branchNote = "\n\nWhat you see is a way that the conversation took and tha
 
 // summarizeLeft starts the run that summarises what a session leaves; nil: nothing was
 // said there.
-func (e *Engine) summarizeLeft(ctx context.Context, req *NavigateRequest) (*Moved, error) {
+func (e *Engine) summarizeLeft(ctx context.Context, req *NavigateRequest, ask *session.Asked) (*Moved, error) {
 	ref := Ref{req.Tenant, req.SessionID}
 	if n := len(req.Instructions); n > maxCompactInstructions {
 		return nil, tooLarge("instructions", n, maxCompactInstructions, "nothing")
@@ -66,8 +66,12 @@ func (e *Engine) summarizeLeft(ctx context.Context, req *NavigateRequest) (*Move
 	if at == "" {
 		at = Root
 	}
-	r, err := e.Compact(ctx, StartRequest{Tenant: req.Tenant, SessionID: ref.ID, Profile: req.Profile, From: at, WhenBusy: Reject, User: req.User, Caller: req.Caller,
-		Compact: &CompactRequest{Instructions: req.Instructions}, leaves: &leaving{Leaf: ses.Leaf, Label: req.Label}})
+	start := StartRequest{Tenant: req.Tenant, SessionID: ref.ID, Profile: req.Profile, From: at, WhenBusy: Reject, User: req.User, Caller: req.Caller,
+		Compact: &CompactRequest{Instructions: req.Instructions}, leaves: &leaving{Leaf: ses.Leaf, Label: req.Label}}
+	if ask != nil {
+		start.IdempotencyKey, start.Fingerprint = navigationKey(ask), ask.Request
+	}
+	r, err := e.Compact(ctx, start)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,8 @@ type AppendRequest struct {
 
 // NavigateRequest moves a session's leaf.
 type NavigateRequest struct {
-	Tenant, SessionID string
+	Tenant    string `json:"-"`
+	SessionID string
 	// Entry is where the session goes on; Root is its beginning.
 	Entry string
 	// Before goes to what is ahead of Entry, which has to be a user's message: it comes
@@ -53,10 +54,15 @@ type NavigateRequest struct {
 	// whose models are asked, "" that of the session's last run. User and Caller are the
 	// run's, as in [StartRequest].
 	Instructions, Profile string
-	User, Caller          string
+	User                  string
+	Caller                string `json:"-"`
 	// IfLeaf refuses the change with kind Conflict if the session stands elsewhere;
 	// nil does not ask.
 	IfLeaf *string
+	// IdempotencyKey makes a repetition give what the first request did, also while a run
+	// is active; "" is none. A different request of the session under the same key is a
+	// conflict. With a key an entry is written even if the session stands there already.
+	IdempotencyKey string `json:"-"`
 }
 
 // Moved is a session whose leaf moved.
@@ -283,13 +289,27 @@ func target(t *session.Tree, sessionID, entry string, before bool) (at string, i
 // what is left behind stays in the tree. A session with an active run is a conflict.
 func (e *Engine) Navigate(ctx context.Context, req NavigateRequest) (*Moved, error) {
 	ref := Ref{req.Tenant, req.SessionID}
+	ask, err := req.asked()
+	if err != nil {
+		return nil, err
+	}
+	if m, err := e.navigated(ctx, &req, ask); m != nil || err != nil {
+		return m, err
+	}
 	if req.Summarize && req.Summary == "" {
-		if m, err := e.summarizeLeft(ctx, &req); m != nil || err != nil {
+		if m, err := e.summarizeLeft(ctx, &req, ask); m != nil || err != nil {
 			return m, err
 		}
 	}
 	out := &Moved{}
 	ses, err := e.alter(ctx, ref, func(c *treeChange) error {
+		// One that was under way as this one came has written by now.
+		if m, err := e.movedBefore(ctx, &req, ask, c.ses, c.tree); m != nil || err != nil {
+			if m != nil {
+				out = m
+			}
+			return err
+		}
 		from := c.ses.Leaf
 		if err := req.standsAt(from); err != nil {
 			return err
@@ -299,8 +319,8 @@ func (e *Engine) Navigate(ctx context.Context, req NavigateRequest) (*Moved, err
 			return err
 		}
 		out.Input = input
-		b := session.BranchSummary{Branch: session.Branch{From: from, Label: req.Label}, Summary: req.Summary}
-		if at == from && b.Summary == "" && b.Label == "" {
+		b := session.BranchSummary{Branch: session.Branch{From: from, Label: req.Label, Asked: ask}, Summary: req.Summary}
+		if at == from && b.Summary == "" && b.Label == "" && ask == nil {
 			return nil
 		}
 		kind, body := session.KindBranch, any(b.Branch)

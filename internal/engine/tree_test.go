@@ -327,7 +327,7 @@ func TestExportImport(t *testing.T) {
 	h.ends(h.begin(StartRequest{SessionID: r.SessionID, Input: blocks("two")}), "completed")
 	export := func(id string) string {
 		t.Helper()
-		write, err := h.engine.Export(ctx, Ref{store.DefaultTenant, id})
+		write, err := h.engine.Export(ctx, Ref{store.DefaultTenant, id}, ExportOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,7 +389,7 @@ func TestExportImport(t *testing.T) {
 	h.refuses(err, fault.Invalid, "at most 2")
 	_, err = h.engine.Import(ctx, ImportRequest{Tenant: store.DefaultTenant, File: strings.NewReader("nonsense")})
 	h.refuses(err, fault.Invalid, "line 1")
-	_, err = h.engine.Export(ctx, Ref{"other", in.ID})
+	_, err = h.engine.Export(ctx, Ref{"other", in.ID}, ExportOptions{})
 	h.refuses(err, fault.NotFound, "")
 }
 

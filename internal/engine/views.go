@@ -295,7 +295,7 @@ func entryView(row *store.Entry) *EntryView {
 		v.Message = nil
 	}
 	if json.Valid(row.Body) {
-		v.Data = row.Body // what is damaged would make the whole list unwritable
+		v.Data = session.Unasked(row.Kind, row.Body) // what is damaged would make the whole list unwritable
 	}
 	return v
 }

@@ -63,12 +63,15 @@ func (e *fake) Import(ctx context.Context, req engine.ImportRequest) (*engine.Im
 }
 
 // Export implements server.Trees.
-func (e *fake) Export(ctx context.Context, ref engine.Ref) (func(io.Writer) error, error) {
+func (e *fake) Export(ctx context.Context, ref engine.Ref, o engine.ExportOptions) (func(io.Writer) error, error) {
 	if _, err := e.Session(ctx, ref); err != nil {
 		return nil, err
 	}
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, `{"type":"session"}`+"\n")
+		if err == nil && !o.NoArtifacts {
+			_, err = io.WriteString(w, `{"type":"artifact"}`+"\n")
+		}
 		return err
 	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -19,12 +20,12 @@ import (
 type Trees interface {
 	Tree(ctx context.Context, ref engine.Ref) (*engine.TreeView, error)
 	AppendEntry(ctx context.Context, req engine.AppendRequest) (*engine.EntryView, error)
+	// Navigate, Fork and Import are idempotent for requests with a key, like CreateSession.
 	Navigate(ctx context.Context, req engine.NavigateRequest) (*engine.Moved, error)
-	// Fork and Import are idempotent for requests with a key, like CreateSession.
 	Fork(ctx context.Context, req engine.ForkRequest) (*engine.SessionView, error)
 	Import(ctx context.Context, req engine.ImportRequest) (*engine.Imported, error)
 	// Export gives what writes the session as a file.
-	Export(ctx context.Context, ref engine.Ref) (func(w io.Writer) error, error)
+	Export(ctx context.Context, ref engine.Ref, o engine.ExportOptions) (func(w io.Writer) error, error)
 	// Converse finds where a client's own history goes on.
 	Converse(ctx context.Context, c *engine.Conversation) (engine.Place, error)
 }
@@ -87,6 +88,10 @@ func decodeMessage(raw json.RawMessage) (*message.Message, error) {
 }
 
 func (s *Server) navigate(w http.ResponseWriter, r *http.Request) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
 	var b struct {
 		Entry        string  `json:"entry_id"`
 		Before       bool    `json:"before"`
@@ -101,7 +106,7 @@ func (s *Server) navigate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v, err := s.engine.Navigate(r.Context(), engine.NavigateRequest{Tenant: tenant(r), SessionID: r.PathValue("id"), Entry: b.Entry, Before: b.Before,
-		Label: b.Label, Summary: b.Summary, Summarize: b.Summarize, Instructions: b.Instructions, Profile: b.Profile, IfLeaf: b.IfLeaf,
+		Label: b.Label, Summary: b.Summary, Summarize: b.Summarize, Instructions: b.Instructions, Profile: b.Profile, IfLeaf: b.IfLeaf, IdempotencyKey: key,
 		User: wire.UserOf(r, s.opts.UserHeader), Caller: engine.CallerOf(wire.RequestOf(r.Context()).Key)})
 	if err != nil {
 		return err
@@ -141,7 +146,19 @@ func (s *Server) fork(w http.ResponseWriter, r *http.Request) error {
 
 // exportSession gives a session as a file.
 func (s *Server) exportSession(w http.ResponseWriter, r *http.Request) error {
-	write, err := s.engine.Export(r.Context(), ref(r))
+	q, err := query(r, "artifacts")
+	if err != nil {
+		return err
+	}
+	var o engine.ExportOptions
+	switch v := q.Get("artifacts"); v {
+	case "", "true":
+	case "false":
+		o.NoArtifacts = true
+	default:
+		return &fault.Error{Kind: fault.Invalid, Field: "artifacts", Err: fmt.Errorf("%q is not true or false", wire.Clip(v, 80))}
+	}
+	write, err := s.engine.Export(r.Context(), ref(r), o)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ const FileVersion = 1
 const fileTime = "2006-01-02T15:04:05.000Z"
 
 // File is a session as a file of one JSON object a line: a header, then the entries,
-// parents ahead of their children.
+// parents ahead of their children, and what belongs to them.
 type File struct {
 	// ID is that of the session which the file was made of.
 	ID       string
@@ -34,6 +34,9 @@ type File struct {
 	Created int64
 	// Entries have the ids of the file, and the runs that it names.
 	Entries []*store.Entry
+	// Artifacts have their contents. Quarantine has the entries of the file.
+	Artifacts  []*Artifact
+	Quarantine []*store.Quarantine
 	// Format is "agentd" or "pi".
 	Format string
 	// Warnings say what was left out, or taken otherwise than it is written, and where.
@@ -44,7 +47,10 @@ type File struct {
 type FileLimits struct {
 	// Line bounds one line, Bytes the file, both in bytes.
 	Line, Bytes int64
-	Entries     int
+	// Entries bounds them, and the artifacts as well. Artifacts bounds the contents of those,
+	// in bytes: what is over it is left out with a warning.
+	Entries   int
+	Artifacts int64
 }
 
 // LineError says where a file is wrong.
@@ -128,7 +134,7 @@ func Write(w io.Writer, s *store.Session, entries []*store.Entry) error {
 			// It keeps its place, because there may be entries behind it.
 			e.Type, e.Data = KindCustom, json.RawMessage(`{"type":"agentd.damaged"}`)
 		default:
-			e.Data = n.Body
+			e.Data = Unasked(n.Kind, n.Body)
 		}
 		if err := enc.Encode(&e); err != nil {
 			return err
@@ -191,6 +197,7 @@ func Read(r io.Reader, limits *FileLimits) (*File, error) {
 
 func readOwn(f *File, lines *lineReader) error {
 	seen := map[string]bool{}
+	more := extras{f: f, lines: lines, artifacts: map[string]bool{}, left: map[[2]string]bool{}}
 	for {
 		raw, err := lines.next()
 		if errors.Is(err, io.EOF) {
@@ -198,6 +205,11 @@ func readOwn(f *File, lines *lineReader) error {
 		}
 		if err != nil {
 			return err
+		}
+		if other, err := more.take(raw, seen); err != nil {
+			return err
+		} else if other {
+			continue
 		}
 		e, err := ownEntry(raw)
 		switch {

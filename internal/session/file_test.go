@@ -304,6 +304,16 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(own.Bytes())
+	extra, err := AppendQuarantine(bytes.Clone(own.Bytes()), &store.Quarantine{EntryID: entries[0].ID, What: LeaveText})
+	for _, data := range []string{"text", "\xff"} {
+		if err == nil {
+			extra, err = AppendArtifact(extra, newArtifact(data, "a"))
+		}
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(extra)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		file, err := Read(bytes.NewReader(raw), &FileLimits{Line: 4096, Entries: 50, Bytes: 1 << 16})
 		if err != nil {
@@ -325,6 +335,16 @@ func FuzzRead(f *testing.F) {
 		again, err := Read(&out, nil)
 		if err != nil || len(again.Entries) != len(rows) {
 			t.Fatalf("%v: %d of %d\n%s", err, len(again.Entries), len(rows), out.Bytes())
+		}
+		for _, a := range file.Artifacts {
+			if err := a.Check(); err != nil || a.Size != int64(len(a.Data)) {
+				t.Fatalf("%v %+v", err, a)
+			}
+		}
+		for _, q := range file.Quarantine {
+			if ids[q.EntryID] == "" {
+				t.Fatalf("%+v", q)
+			}
 		}
 		Items(rows)
 		for i, e := range again.Entries {

@@ -40,6 +40,48 @@ type Branch struct {
 	From string `json:"from,omitempty"`
 	// Label is what people call the branch.
 	Label string `json:"label,omitempty"`
+	// Asked is what made the branch, nil where nobody gave a key. It is of this session
+	// alone: copies and files are without it, see [Unasked].
+	Asked *Asked `json:"asked,omitempty"`
+}
+
+// Asked tells a repetition of a request: by the hash of its key, and of what it asked for.
+type Asked struct {
+	Key     string `json:"key"`
+	Request string `json:"request"`
+}
+
+// AskedOf gives what made a branch, or nil.
+func AskedOf(e *store.Entry) *Asked {
+	if !asked(e.Kind, e.Body) {
+		return nil
+	}
+	var b Branch
+	if json.Unmarshal(e.Body, &b) != nil {
+		return nil
+	}
+	return b.Asked
+}
+
+func asked(kind string, body json.RawMessage) bool {
+	return (kind == KindBranch || kind == KindBranchSummary) && bytes.Contains(body, []byte(`"asked"`))
+}
+
+// Unasked gives the body of an entry without what made a branch; any other body as it is.
+func Unasked(kind string, body json.RawMessage) json.RawMessage {
+	var with map[string]json.RawMessage
+	if !asked(kind, body) || json.Unmarshal(body, &with) != nil || with["asked"] == nil {
+		return body
+	}
+	delete(with, "asked")
+	b, err := json.Marshal(with)
+	if err == nil {
+		b, err = CheckData(kind, b) // in the order that it is written in
+	}
+	if err != nil {
+		return body
+	}
+	return b
 }
 
 // BranchSummary is the body of an entry of [KindBranchSummary].

@@ -9,7 +9,7 @@ import (
 // Rename gives copies of entries for another session, under ids of next, which has to
 // give rising ones: parents come ahead of their children, as in a file. What entries
 // say of each other goes with them; what they say of entries that are not among them
-// stays as it is. Runs become [Foreign]. ids are the new ids by the old ones.
+// stays as it is. Runs become [Foreign], and what asked for a branch is left out. ids are the new ids by the old ones.
 func Rename(entries []*store.Entry, sessionID string, next func() string) (out []*store.Entry, ids map[string]string) {
 	ids = make(map[string]string, len(entries))
 	for _, e := range entries {
@@ -19,14 +19,15 @@ func Rename(entries []*store.Entry, sessionID string, next func() string) (out [
 	for i, e := range entries {
 		c := *e
 		c.SessionID, c.ID, c.Parent = sessionID, ids[e.ID], ids[e.Parent]
-		c.RunID = foreign(e.RunID)
-		c.Body = rename(e.Kind, e.Body, ids)
+		c.RunID = ForeignRun(e.RunID)
+		c.Body = rename(e.Kind, Unasked(e.Kind, e.Body), ids)
 		out[i] = &c
 	}
 	return out, ids
 }
 
-func foreign(run string) string {
+// ForeignRun names a run of another session, or of another store; see [Foreign].
+func ForeignRun(run string) string {
 	if run == "" || len(run) > len(Foreign) && run[:len(Foreign)] == Foreign {
 		return run
 	}
