@@ -157,7 +157,7 @@ func TestImagesLeaveBeforeWords(t *testing.T) {
 	for range 6 {
 		msgs[2].Content = append(msgs[2].Content, message.Image("AAAA", "image/png"))
 	}
-	c := FindCut(msgs, 0, 100, 3500, func(int) bool { return true })
+	c := FindCut(msgs, 0, 100, 3500, Count{}, func(int) bool { return true })
 	stays := c.Stays(msgs[c.To:])
 	last := stays[len(stays)-1]
 	if c.All || c.Images != 3 || c.Short != 0 || images(&last) != 3 || last.Content[1].Type != message.BlockText || last.Content[6].Type != message.BlockImage {
