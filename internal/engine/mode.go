@@ -263,7 +263,7 @@ func (e *Engine) checkSetting(ctx context.Context, req *AppendRequest, body json
 }
 
 // planMode checks the mode to which the answer to an interrupt switches.
-func planMode(row *store.Interrupt, req *AnswerRequest) error {
+func (e *Engine) planMode(ctx context.Context, row *store.Interrupt, req *AnswerRequest) error {
 	switch {
 	case req.SessionMode == "":
 		return nil
@@ -272,6 +272,18 @@ func planMode(row *store.Interrupt, req *AnswerRequest) error {
 			Hint: "Answer without it: the interrupt is still open. agentd sessions mode " + row.SessionID + " " + ModeEdit + " switches when the run has ended."}
 	case !policy.IsMode(req.SessionMode):
 		return noMode(req.SessionMode)
+	}
+	r, err := e.store.Run(ctx, req.Tenant, row.RunID)
+	if err != nil {
+		return notFound("run", row.RunID, err)
+	}
+	var sp spec
+	if err := json.Unmarshal(r.Spec, &sp); err != nil {
+		return internal("engine.Answer", err)
+	}
+	if policy.Stricter(req.SessionMode, sp.MaxMode) != req.SessionMode {
+		return &fault.Error{Kind: fault.Invalid, Field: "session_mode", Err: fmt.Errorf("the run that started this one is in mode %s, which holds for it, too", sp.MaxMode),
+			Hint: "Answer without it: the interrupt is still open. What is to be done in mode " + req.SessionMode + " is done from the session above."}
 	}
 	return nil
 }

@@ -253,6 +253,31 @@ func TestSubagentsInheritTheMode(t *testing.T) {
 	}
 }
 
+// The approval of a subagent's plan does not take it out of the mode of the run above.
+func TestAPlanOfASubagentStaysInTheModeAbove(t *testing.T) {
+	h := family(t, oneCall(ProposePlan, `{"plan":"1. act"}`))
+	h.agents["kid"].Plans = true
+	for _, c := range []struct {
+		parent string
+		ok     bool
+	}{{ModePlan, false}, {ModeEdit, true}} {
+		r := h.paused(h.begin(StartRequest{SessionMode: c.parent, Input: blocks("go")}), 1)
+		kid := h.paused(h.child(r), 1)
+		h.restart()
+		answer := AnswerRequest{Run: kid.ID, Decision: "approve", SessionMode: ModeEdit}
+		if !c.ok {
+			_, err := h.engine.Answer(t.Context(), AnswerRequest{Tenant: store.DefaultTenant, Run: kid.ID, Interrupt: kid.Interrupts[0].ID, Decision: "approve", SessionMode: ModeEdit})
+			h.refuses(err, fault.Invalid, "mode "+c.parent)
+			answer.SessionMode = c.parent
+		}
+		h.answer(answer)
+		h.ends(r, "completed")
+		if kid = h.child(r); kid.SessionMode != c.parent {
+			t.Errorf("below %s the subagent is in mode %s", c.parent, kid.SessionMode)
+		}
+	}
+}
+
 // A message that steers changes no mode, and modes of sessions and of runs are told apart.
 func TestModesThatAreRefused(t *testing.T) {
 	h := newHarness(t, oneCall(AskUserQuestion, `{"question":"which?"}`))
