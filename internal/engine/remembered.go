@@ -48,7 +48,8 @@ func (d *driver) recollect() {
 			req.Input += b.Text + "\n"
 		}
 	}
-	text, err := patiently(ctx, d.e, func() (string, error) { return d.agent.Recall(ctx, req) })
+	recall := d.agent.Recall // one that is left behind must not read what the run goes on to change
+	text, err := patiently(ctx, d.e, func() (string, error) { return recall(ctx, req) })
 	if err != nil && d.ctx.Err() == nil {
 		d.e.log.Warn("a run goes on without what is remembered", "run", d.ref.ID, "profile", d.row.Profile, "error", err)
 	}
