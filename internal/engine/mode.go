@@ -292,9 +292,18 @@ func noMode(mode string) error {
 	return &fault.Error{Kind: fault.Invalid, Field: "session_mode", Err: fmt.Errorf("%q is not a mode of a session", clipped(mode)), Hint: "Use " + strings.Join(policy.ModeNames(), ", ") + "."}
 }
 
-// modeOf is the mode that a run's row has.
+// modeOf is the mode that a run's row has; "" for a run that did not start yet, unless its
+// request sets one.
 func modeOf(row *store.Run) string {
-	if st, err := run.Decode(row.State); err == nil && st.Mode != "" {
+	st, err := run.Decode(row.State)
+	if err == nil && st.Status == run.Queued {
+		var sp spec
+		if json.Unmarshal(row.Spec, &sp) != nil || sp.SessionMode == "" {
+			return ""
+		}
+		return policy.Stricter(sp.SessionMode, sp.MaxMode)
+	}
+	if err == nil && st.Mode != "" {
 		return st.Mode
 	}
 	return ModeEdit

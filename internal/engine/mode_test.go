@@ -7,10 +7,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"agentd/event"
 	"agentd/fault"
 	"agentd/internal/policy"
+	"agentd/internal/prompt"
 	"agentd/internal/session"
 	"agentd/internal/store"
 	"agentd/message"
@@ -297,6 +299,32 @@ func TestModesThatAreRefused(t *testing.T) {
 	h.refuses(start(func(q *StartRequest) { q.Mode = ModePlan }), fault.Invalid, "mode of the session")
 	h.refuses(h.set(r.SessionID, session.KindModeChange, `{"mode":"fast"}`), fault.Invalid, `"fast" is not a mode`)
 	h.refuses(h.set(r.SessionID, session.KindModeChange, `{"mode":"edit"}`), fault.Conflict, "busy")
+}
+
+// A run that did not start yet has the mode that its request sets; if that sets none,
+// nobody knows it yet.
+func TestSteeringARunThatDidNotStart(t *testing.T) {
+	for _, sets := range []string{ModePlan, ""} {
+		h := newHarness(t, listener)
+		h.engine.cfg.ContextTimeout = time.Hour
+		asked, goOn := make(chan struct{}), make(chan struct{})
+		h.agents["test"].Context = []ContextSource{func(context.Context, *ContextRequest) ([]prompt.Block, error) {
+			close(asked)
+			<-goOn
+			return nil, nil
+		}}
+		r := h.begin(StartRequest{SessionMode: sets, Input: blocks("go")})
+		<-asked
+		steer := func(mode string) error {
+			_, err := h.engine.Start(t.Context(), StartRequest{SessionID: r.SessionID, WhenBusy: Steer, SessionMode: mode, Input: blocks("more")})
+			return err
+		}
+		if h.refuses(steer(ModeEdit), fault.Conflict, "session_mode"); sets == "" {
+			h.refuses(steer(ModePlan), fault.Conflict, "did not start")
+		}
+		close(goOn)
+		h.ends(r, "completed")
+	}
 }
 
 // The model and the thinking of a session are obeyed from the next run on, also by whoever
