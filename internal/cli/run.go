@@ -56,11 +56,18 @@ DIRECTIVE is what to do; "-" reads it from standard input.`,
 			}
 			for _, mode := range modes {
 				// They have no name in common: --mode says which is meant.
-				if slices.Contains(sessionModes(), mode) {
-					req.SessionMode = mode
-				} else {
-					req.Mode = mode
+				of := &req.SessionMode
+				switch {
+				case slices.Contains(sessionModes(), mode):
+				case slices.Contains(runModes(), mode):
+					of = &req.Mode
+				default:
+					return &usageError{fmt.Errorf("--mode %s is no mode: use %s of the run, and %s of the session", printable(mode), strings.Join(runModes(), " or "), strings.Join(sessionModes(), ", "))}
 				}
+				if *of != "" && *of != mode {
+					return &usageError{fmt.Errorf("--mode %s and --mode %s exclude each other", *of, mode)}
+				}
+				*of = mode
 			}
 			return a.runOnce(cmd.Context(), req)
 		},
@@ -71,7 +78,7 @@ DIRECTIVE is what to do; "-" reads it from standard input.`,
 	f.StringSliceVar(&modes, "mode", nil, "interactive (default) or autonomous: nobody will be asked; and the mode of the session from now on: ask, plan or edit")
 	contextFlag(cmd, &context)
 	_ = cmd.RegisterFlagCompletionFunc("profile", a.completeProfiles)
-	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(append([]string{"interactive", "autonomous"}, sessionModes()...), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(append(runModes(), sessionModes()...), cobra.ShellCompDirectiveNoFileComp))
 	a.dataFlag(cmd)
 	a.configsFlag(cmd)
 	return cmd

@@ -72,6 +72,8 @@ func TestExitCodes(t *testing.T) {
 		{"run", 2, "one directive"},
 		{"run a b", 2, "one directive"},
 		{"run --mode sideways x", 2, "sideways"},
+		{"run --mode sideways x", 2, "ask, plan, edit"},
+		{"run --mode plan,autonomous,edit x", 2, "exclude each other"},
 		{"run --nonsense x", 2, "unknown flag: --nonsense"},
 		{"run --configs /none x", 2, "there is no such folder"},
 		{"runs ls --limit many", 2, "invalid argument"},

@@ -10,6 +10,9 @@ import (
 	"agentd/client"
 )
 
+// runModes are the modes of a run.
+func runModes() []string { return []string{"interactive", "autonomous"} }
+
 // sessionModes are the modes of a session.
 func sessionModes() []string { return []string{"ask", "plan", "edit"} }
 

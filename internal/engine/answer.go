@@ -26,7 +26,7 @@ func (e *Engine) Answer(ctx context.Context, req AnswerRequest) (*InterruptView,
 	if err := e.canGoOn(ctx, req.Tenant, row); err != nil {
 		return nil, err
 	}
-	if err := planMode(row, &req); err != nil {
+	if err := e.planMode(ctx, row, &req); err != nil {
 		return nil, err
 	}
 	in := run.Answered{At: run.At{Now: e.now()}, Interrupt: row.ID, Decision: req.Decision, Reason: req.Reason, Mode: req.SessionMode}

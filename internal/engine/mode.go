@@ -264,7 +264,7 @@ func (e *Engine) checkSetting(ctx context.Context, req *AppendRequest, body json
 }
 
 // planMode checks the mode to which the answer to an interrupt switches.
-func planMode(row *store.Interrupt, req *AnswerRequest) error {
+func (e *Engine) planMode(ctx context.Context, row *store.Interrupt, req *AnswerRequest) error {
 	switch {
 	case req.SessionMode == "":
 		return nil
@@ -274,6 +274,18 @@ func planMode(row *store.Interrupt, req *AnswerRequest) error {
 	case !policy.IsMode(req.SessionMode):
 		return noMode(req.SessionMode)
 	}
+	r, err := e.store.Run(ctx, req.Tenant, row.RunID)
+	if err != nil {
+		return notFound("run", row.RunID, err)
+	}
+	var sp spec
+	if err := json.Unmarshal(r.Spec, &sp); err != nil {
+		return internal("engine.Answer", err)
+	}
+	if policy.Stricter(req.SessionMode, sp.MaxMode) != req.SessionMode {
+		return &fault.Error{Kind: fault.Invalid, Field: "session_mode", Err: fmt.Errorf("the run that started this one is in mode %s, which holds for it, too", sp.MaxMode),
+			Hint: "Answer without it: the interrupt is still open. What is to be done in mode " + req.SessionMode + " is done from the session above."}
+	}
 	return nil
 }
 
@@ -281,9 +293,18 @@ func noMode(mode string) error {
 	return &fault.Error{Kind: fault.Invalid, Field: "session_mode", Err: fmt.Errorf("%q is not a mode of a session", clipped(mode)), Hint: "Use " + strings.Join(policy.ModeNames(), ", ") + "."}
 }
 
-// modeOf is the mode that a run's row has.
+// modeOf is the mode that a run's row has; "" for a run that did not start yet, unless its
+// request sets one.
 func modeOf(row *store.Run) string {
-	if st, err := run.Decode(row.State); err == nil && st.Mode != "" {
+	st, err := run.Decode(row.State)
+	if err == nil && st.Status == run.Queued {
+		var sp spec
+		if json.Unmarshal(row.Spec, &sp) != nil || sp.SessionMode == "" {
+			return ""
+		}
+		return policy.Stricter(sp.SessionMode, sp.MaxMode)
+	}
+	if err == nil && st.Mode != "" {
 		return st.Mode
 	}
 	return ModeEdit

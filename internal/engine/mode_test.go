@@ -7,10 +7,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"agentd/event"
 	"agentd/fault"
 	"agentd/internal/policy"
+	"agentd/internal/prompt"
 	"agentd/internal/session"
 	"agentd/internal/store"
 	"agentd/message"
@@ -253,6 +255,31 @@ func TestSubagentsInheritTheMode(t *testing.T) {
 	}
 }
 
+// The approval of a subagent's plan does not take it out of the mode of the run above.
+func TestAPlanOfASubagentStaysInTheModeAbove(t *testing.T) {
+	h := family(t, oneCall(ProposePlan, `{"plan":"1. act"}`))
+	h.agents["kid"].Plans = true
+	for _, c := range []struct {
+		parent string
+		ok     bool
+	}{{ModePlan, false}, {ModeEdit, true}} {
+		r := h.paused(h.begin(StartRequest{SessionMode: c.parent, Input: blocks("go")}), 1)
+		kid := h.paused(h.child(r), 1)
+		h.restart()
+		answer := AnswerRequest{Run: kid.ID, Decision: "approve", SessionMode: ModeEdit}
+		if !c.ok {
+			_, err := h.engine.Answer(t.Context(), AnswerRequest{Tenant: store.DefaultTenant, Run: kid.ID, Interrupt: kid.Interrupts[0].ID, Decision: "approve", SessionMode: ModeEdit})
+			h.refuses(err, fault.Invalid, "mode "+c.parent)
+			answer.SessionMode = c.parent
+		}
+		h.answer(answer)
+		h.ends(r, "completed")
+		if kid = h.child(r); kid.SessionMode != c.parent {
+			t.Errorf("below %s the subagent is in mode %s", c.parent, kid.SessionMode)
+		}
+	}
+}
+
 // A message that steers changes no mode, and modes of sessions and of runs are told apart.
 func TestModesThatAreRefused(t *testing.T) {
 	h := newHarness(t, oneCall(AskUserQuestion, `{"question":"which?"}`))
@@ -272,6 +299,32 @@ func TestModesThatAreRefused(t *testing.T) {
 	h.refuses(start(func(q *StartRequest) { q.Mode = ModePlan }), fault.Invalid, "mode of the session")
 	h.refuses(h.set(r.SessionID, session.KindModeChange, `{"mode":"fast"}`), fault.Invalid, `"fast" is not a mode`)
 	h.refuses(h.set(r.SessionID, session.KindModeChange, `{"mode":"edit"}`), fault.Conflict, "busy")
+}
+
+// A run that did not start yet has the mode that its request sets; if that sets none,
+// nobody knows it yet.
+func TestSteeringARunThatDidNotStart(t *testing.T) {
+	for _, sets := range []string{ModePlan, ""} {
+		h := newHarness(t, listener)
+		h.engine.cfg.ContextTimeout = time.Hour
+		asked, goOn := make(chan struct{}), make(chan struct{})
+		h.agents["test"].Context = []ContextSource{func(context.Context, *ContextRequest) ([]prompt.Block, error) {
+			close(asked)
+			<-goOn
+			return nil, nil
+		}}
+		r := h.begin(StartRequest{SessionMode: sets, Input: blocks("go")})
+		<-asked
+		steer := func(mode string) error {
+			_, err := h.engine.Start(t.Context(), StartRequest{SessionID: r.SessionID, WhenBusy: Steer, SessionMode: mode, Input: blocks("more")})
+			return err
+		}
+		if h.refuses(steer(ModeEdit), fault.Conflict, "session_mode"); sets == "" {
+			h.refuses(steer(ModePlan), fault.Conflict, "did not start")
+		}
+		close(goOn)
+		h.ends(r, "completed")
+	}
 }
 
 // The model and the thinking of a session are obeyed from the next run on, also by whoever

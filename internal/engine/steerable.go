@@ -33,6 +33,8 @@ func (e *Engine) steerable(ctx context.Context, req *StartRequest, active Ref) e
 	switch {
 	case !req.anyMode && req.Mode != row.Mode:
 		return refused("mode", "is %s, not %s", row.Mode, req.Mode)
+	case req.SessionMode != "" && modeOf(row) == "":
+		return refused("session_mode", "did not start yet, so its mode is not known")
 	case req.SessionMode != "" && req.SessionMode != modeOf(row):
 		return refused("session_mode", "is in mode %s, which a message can not change", modeOf(row))
 	case o.MaxSteps != 0 || o.MaxToolCalls != 0 || o.MaxRunTimeSeconds != 0 || o.MaxOutputTokens != 0 || o.MaxCostUSD != 0 || o.MaxTokens != 0:

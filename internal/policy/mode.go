@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -116,13 +117,16 @@ func file(pattern string, args json.RawMessage) error {
 		return err
 	}
 	var where []string
-	for _, key := range []string{"path", "file_path", "filepath", "filename", "file", "uri", "paths", "files", "source", "destination", "target"} {
-		if v, ok := fields[key]; ok {
-			name, ok := v.(string)
-			if !ok || key != "path" && key != "file_path" && key != "filename" && key != "file" {
-				return fmt.Errorf("what its argument %s names is not known", key)
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		// Many programs read members in whatever case they are written.
+		switch name, ok := fields[key].(string); strings.ToLower(key) {
+		case "path", "file_path", "filename", "file":
+			if !ok {
+				return fmt.Errorf("what its argument %s names is not known", clip(key))
 			}
 			where = append(where, name)
+		case "filepath", "uri", "paths", "files", "source", "destination", "target", "cwd", "workdir", "working_directory":
+			return fmt.Errorf("what its argument %s names is not known", clip(key))
 		}
 	}
 	if len(where) != 1 {

@@ -47,6 +47,8 @@ func TestModes(t *testing.T) {
 		{"a file and where it goes", spec("write", "", ""), `{"path":"plans/a.md","destination":"x"}`, ""},
 		{"no file", spec("write", "", ""), `{"content":"x"}`, ""},
 		{"files", spec("write", "", ""), `{"paths":["plans/a.md"]}`, ""},
+		{"another file in capitals, which some tools read", spec("write", "", ""), `{"path":"plans/a.md","PATH":"main.go"}`, ""},
+		{"a plan file from another folder", spec("write", "", ""), `{"path":"plans/a.md","cwd":"/etc"}`, ""},
 		{"backslashes", spec("write", "", ""), `{"path":"plans/..\\..\\a.md"}`, ""},
 	} {
 		for _, mode := range append(ModeNames(), "") {

@@ -30,15 +30,16 @@ var createDescription string
 const below = ".agentd/skills"
 
 // Writer writes new skills. It never changes one that exists. It is safe for
-// concurrent use.
+// concurrent use, beside others of the same folders only if they share Lock.
 type Writer struct {
 	// Folders are the folders whose .agentd/skills may be written to, by the kind of
 	// [Source] that they are.
 	Folders map[string]string
 	// May says who may write: skills are files that everybody's agents find.
 	May func(tenant, user string) bool
-
-	mu sync.Mutex
+	// Lock is held while one looks and writes. Agents are made for each run, and each has a
+	// writer.
+	Lock sync.Locker
 }
 
 // Kinds are those of the writer's folders, sorted.
@@ -118,8 +119,8 @@ func (w *Writer) Write(d *Draft, by string, limits Limits) (file string, warning
 	if made.Name != d.Name || made.Description != d.Description || !slices.Equal(made.Tools, d.Tools) || body != d.Instructions {
 		return bad(fault.Invalid, "", "Write plain text.", "the skill can not be written so that it reads the same")
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Lock.Lock()
+	defer w.Lock.Unlock()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return bad(fault.Unavailable, dir, "Check that the folder is there and can be written.", "%w", err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"agentd/tool"
@@ -28,7 +29,7 @@ func creating(t *testing.T, folders map[string]string) (run func(args map[string
 		}
 		return set
 	}
-	w := &Writer{Folders: folders, May: func(tenant, user string) bool { return tenant == "default" && user == "" }}
+	w := &Writer{Folders: folders, Lock: &sync.Mutex{}, May: func(tenant, user string) bool { return tenant == "default" && user == "" }}
 	return func(args map[string]any, call tool.Call) tool.Result {
 		t.Helper()
 		data, err := json.Marshal(args)
@@ -168,7 +169,7 @@ func FuzzCreate(f *testing.F) {
 	f.Add("a", "\"\\ \u2028 {", "\ufeff#!", "'")
 	f.Fuzz(func(t *testing.T, name, description, instructions, uses string) {
 		dir := t.TempDir()
-		w := &Writer{Folders: map[string]string{"project": dir}}
+		w := &Writer{Folders: map[string]string{"project": dir}, Lock: &sync.Mutex{}}
 		d := &Draft{Kind: "project", Name: name, Description: description, Instructions: instructions, Tools: []string{uses}}
 		file, _, err := w.Write(d, "agentd", Limits{})
 		if err != nil {

@@ -93,7 +93,7 @@ func (k *Skill) readText(limit int) ([]byte, error) {
 		return nil, unreadable(k, k.File)
 	}
 	defer func() { _ = f.Close() }()
-	return bounded(f, k, k.File, limit)
+	return bounded(f, k, k.File, limit, "max_skill_bytes")
 }
 
 // open opens a regular file; it does not wait for what is none, such as a pipe.
@@ -108,7 +108,7 @@ func open(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-func bounded(f fs.File, k *Skill, name string, limit int) ([]byte, error) {
+func bounded(f fs.File, k *Skill, name string, limit int, key string) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, unreadable(k, name)
@@ -119,7 +119,7 @@ func bounded(f fs.File, k *Skill, name string, limit int) ([]byte, error) {
 	}
 	if len(data) > limit {
 		return nil, &fault.Error{Op: "skill", Kind: fault.TooLarge, Field: name, Err: fmt.Errorf("it has more than %d bytes", limit),
-			Hint: "skills.max_file_bytes in agentd.yaml is the limit."}
+			Hint: "skills." + key + " in agentd.yaml is the limit."}
 	}
 	return data, nil
 }
@@ -199,7 +199,7 @@ func (s *Set) File(k *Skill, name string) (string, error) {
 		return "", unreadable(k, name)
 	}
 	defer func() { _ = f.Close() }()
-	data, err := bounded(f, k, name, s.limits.FileBytes)
+	data, err := bounded(f, k, name, s.limits.FileBytes, "max_file_bytes")
 	if err != nil {
 		return "", err
 	}
