@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"agentd/fault"
+	"agentd/internal/prompt"
 	"agentd/internal/run"
 	"agentd/internal/session"
 	"agentd/internal/store"
@@ -232,6 +233,15 @@ func (e *Engine) AppendEntry(ctx context.Context, req AppendRequest) (*EntryView
 	if err != nil {
 		return nil, invalidBody(err)
 	}
+	if req.Kind == session.KindCustom {
+		var c session.Custom
+		if err := json.Unmarshal(body, &c); err != nil {
+			return nil, invalidBody(err)
+		}
+		if err := othersContext("data.content", c.Content); err != nil {
+			return nil, err
+		}
+	}
 	if err := e.checkSetting(ctx, &req, body); err != nil {
 		return nil, err
 	}
@@ -245,12 +255,25 @@ func (e *Engine) AppendEntry(ctx context.Context, req AppendRequest) (*EntryView
 		}
 		c.write(c.ses.Leaf, req.Kind, body)
 		wrote = c.tx.Entries[0]
+		session.Disown(c.tx.Entries)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return entryView(wrote), nil
+}
+
+// othersContext refuses blocks that would pass for what this agentd alone says: what is
+// remembered, its sections, the mode.
+func othersContext(field string, blocks []message.Block) error {
+	for i := range blocks {
+		if kind := blocks[i].Context; prompt.Own(kind) {
+			return &fault.Error{Kind: fault.Invalid, Field: fmt.Sprintf("%s[%d].context", field, i), Err: fmt.Errorf("%q is agentd's own", clipped(kind)),
+				Hint: "Use another kind, or none: then the block is words like any other."}
+		}
+	}
+	return nil
 }
 
 // target finds the entry that a request names, and the one where the session is to

@@ -193,6 +193,9 @@ func (e *Engine) Append(ctx context.Context, ref Ref, m message.Message) (*Entry
 			return nil, &fault.Error{Kind: fault.Invalid, Field: "content", Err: err}
 		}
 	}
+	if err := othersContext("content", m.Content); err != nil {
+		return nil, err
+	}
 	if err := checkImages("content", m.Content); err != nil {
 		return nil, err
 	}
@@ -216,6 +219,7 @@ func (e *Engine) Append(ctx context.Context, ref Ref, m message.Message) (*Entry
 	if len(tx.Entries) == 0 {
 		return nil, &fault.Error{Kind: fault.Invalid, Field: "message", Err: errors.New("it is not JSON")}
 	}
+	session.Disown(tx.Entries) // a block is what its kind says, or is made one that is
 	tx.Leaves = []store.Leaf{{SessionID: ref.ID, EntryID: ses.Leaf, Updated: e.now()}}
 	if e.node != nil {
 		// Only while the lane is still held.
