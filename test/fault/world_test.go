@@ -69,7 +69,7 @@ func newWorld(t *testing.T, provider, turns, mode, effect string) *world {
 // address, exe the program that is an MCP server where modeVar is set.
 func makeWorld(t *testing.T, turns string, files func(base, exe string) map[string]string) *world {
 	t.Helper()
-	s, err := script.Parse("fault.yaml", []byte("name: fault\nturns:\n  - {when: {user: \"^next$\"}, text: \"I am here.\"}\n"+turns))
+	s, err := script.Parse("fault.yaml", []byte("name: fault\nturns:\n  - {when: {user: \"next$\"}, text: \"I am here.\"}\n"+turns))
 	if err != nil {
 		t.Fatal(err)
 	}
