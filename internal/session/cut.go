@@ -104,6 +104,10 @@ func FindCut(msgs []message.Message, from, keep, room int, count Count, ok func(
 	}
 	// From the end back to where enough stays, and forward to where it may begin.
 	behind := count.behind(msgs)
+	if room > 0 && behind[c.From] <= leastSummary {
+		c.To, c.Turn = c.From, c.From // what would stand for it is no smaller
+		return c
+	}
 	at := len(msgs)
 	for at > c.From && behind[at] < keep {
 		at--

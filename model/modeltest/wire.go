@@ -320,8 +320,9 @@ func (o *obedient) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	body, write := io.Pipe()
+	from := res.Body
 	go func() {
-		_, err := io.Copy(write, res.Body)
+		_, err := io.Copy(write, from)
 		_ = write.CloseWithError(err)
 	}()
 	go func() {
