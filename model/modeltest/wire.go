@@ -230,6 +230,7 @@ func (h *Harness) transported(t *testing.T) {
 			p := h.New(t, Server{URL: "http://provider.invalid", Key: key, Client: &http.Client{Transport: &obedient{r}}})
 			m, err := p.Generate(t.Context(), h.ask(), nil)
 			failed(t, m, err, model.ClassTimeout)
+			<-time.After(10 * time.Minute) // the body ends, too
 		})
 	})
 	t.Run("gzip that nobody asked for", func(t *testing.T) {
