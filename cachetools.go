@@ -38,13 +38,7 @@ func cachedTools(p *profile.Profile, tools []tool.Tool) []string {
 
 // keepsTools is whether conversations keep the list of tools that they began with.
 func keepsTools(p *profile.Profile) bool {
-	switch p.Tools.Late {
-	case "gateway":
-		return true
-	case "append":
-		return false
-	}
-	return len(p.Tools.MCPServers) > 0
+	return p.Tools.Late == "gateway"
 }
 
 // toolRules stands for what an operator says of which tools a profile has: of its own

@@ -37,7 +37,7 @@ func TestASessionKeepsItsCacheWhenAServersToolsChange(t *testing.T) {
 				url += "/v1"
 			}
 			rules := strings.Repeat("A rule of this house. ", 1000)
-			dir := profiles(t, map[string]string{"late": fmt.Sprintf("system_prompt: %q\napproval_mode: never\ntools: {mcp_servers: [one]}\nprimary_model: {provider: %s, model: %s, base_url: %q}\n", rules, provider, model, url)})
+			dir := profiles(t, map[string]string{"late": fmt.Sprintf("system_prompt: %q\napproval_mode: never\ntools: {mcp_servers: [one], late: gateway}\nprimary_model: {provider: %s, model: %s, base_url: %q}\n", rules, provider, model, url)})
 			if err := os.Mkdir(filepath.Join(dir, "mcp"), 0o700); err != nil {
 				t.Fatal(err)
 			}

@@ -107,7 +107,7 @@ sections: s
 prompt_facts: {version: "1"}
 agents_files: never
 context_sources: [environment]
-tools: {mcp_servers: [files], builtin: [workspace], deny: ["x_*"], late: append}
+tools: {mcp_servers: [files], builtin: [workspace], deny: ["x_*"], late: gateway}
 approval_mode: always
 approval_policies: {write_ops: false, dangerous_ops: true, budget_exceeded: false}
 checkpoint_schema: freeform

@@ -175,8 +175,8 @@ type Tools struct {
 	Builtin []string `json:"builtin,omitempty" example:"[workspace]"`
 	// Tools to take away again, wherever they come from, `ask_user_question` and `create_subagent` included: names, or patterns with `*` and `?`. A tool of an MCP server is meant by its server's name for it, by `SERVER_TOOL`, and by the name the model knows.
 	Deny []string `json:"deny,omitempty" example:"[\"*_delete\"]"`
-	// What becomes of tools that come, go or change during a conversation. `gateway`: requests keep the list that the conversation began with, so that what the provider has cached stays good; new tools are described beside the person's next words and called through the tool `call_tool`, those that are gone answer with an error. `append`: the list is what there is, and each change of it has the whole prompt read again. `auto` is `gateway` with `mcp_servers`, else `append`.
-	Late string `json:"late,omitempty" default:"auto" enum:"auto,gateway,append" example:"gateway"`
+	// What becomes of tools that come, go or change during a conversation. `gateway`: requests keep the list that the conversation began with, so that what the provider has cached stays good; new tools are described beside the person's next words and called through the tool `call_tool`, those that are gone answer with an error. `append`: the list is what there is, and each change of it has the whole prompt read again.
+	Late string `json:"late,omitempty" default:"append" enum:"append,gateway" example:"gateway"`
 }
 
 // Approval says when a person must agree.
