@@ -1,16 +1,81 @@
 package message
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Decoder reads messages as they are stored, in a fraction of the time that
 // [json.Unmarshal] takes: a long conversation is thousands of them, and is read as a
 // whole when a session goes on in a process that does not have it. It keeps names that
-// come again and again (of models, tools) once. The zero value is ready; it is for one
-// goroutine.
+// come again and again (of models, tools) once, and puts what it reads into few pieces of
+// memory, each of which stays as long as a message in it is used: what is decoded together
+// should be kept together. The zero value is ready; it is for one goroutine, and is not
+// copied.
 type Decoder struct {
 	names [8]string
 	next  int
 	text  []byte // of the last string with escapes
+
+	decoded int // how many messages were
+	texts   strings.Builder
+	content []Block // of the message that is being decoded
+	blocks  []Block
+	usages  []Usage
+}
+
+const (
+	// single is how many messages are decoded before memory is taken for more than one.
+	single = 8
+	// For how many at a time it is taken then.
+	textsBytes = 16 << 10
+	blocksMany = 32
+	usagesMany = 16
+)
+
+// string copies a text.
+func (d *Decoder) string(s []byte) string {
+	if d.decoded < single || len(s) > textsBytes/8 {
+		return string(s)
+	}
+	if len(s) > d.texts.Cap()-d.texts.Len() {
+		d.texts.Reset() // what it gave keeps its memory
+		d.texts.Grow(textsBytes)
+	}
+	from := d.texts.Len()
+	d.texts.Write(s)
+	return d.texts.String()[from:]
+}
+
+// keep copies the content of a message, and forgets it.
+func (d *Decoder) keep(content []Block) (out []Block) {
+	n := len(content)
+	if d.decoded < single || n > blocksMany/4 {
+		out = make([]Block, n)
+	} else {
+		if n > len(d.blocks) {
+			d.blocks = make([]Block, blocksMany)
+		}
+		out, d.blocks = d.blocks[:n:n], d.blocks[n:]
+	}
+	copy(out, content)
+	clear(content)
+	if d.content = content[:0]; cap(content) > blocksMany {
+		d.content = nil
+	}
+	return out
+}
+
+func (d *Decoder) usage() *Usage {
+	if d.decoded < single {
+		return &Usage{}
+	}
+	if len(d.usages) == 0 {
+		d.usages = make([]Usage, usagesMany)
+	}
+	u := &d.usages[0]
+	d.usages = d.usages[1:]
+	return u
 }
 
 // keptText bounds what is kept of a buffer that was grown for a long text.
@@ -23,8 +88,10 @@ func (d *Decoder) Decode(data []byte, m *Message) error {
 	*m = Message{}
 	r := reader{b: data, d: d}
 	if r.message(m) && r.end() {
+		d.decoded++
 		return nil
 	}
+	d.content = nil
 	*m = Message{}
 	return json.Unmarshal(data, m)
 }
@@ -138,7 +205,7 @@ func (r *reader) message(m *Message) bool {
 		case "errorMessage":
 			bit, ok = 1<<8, r.string(&m.ErrorMessage)
 		case "usage":
-			m.Usage = &Usage{}
+			m.Usage = r.d.usage()
 			bit, ok = 1<<9, r.usage(m.Usage)
 		case "toolCallId":
 			bit, ok = 1<<10, r.string(&m.ToolCallID)
@@ -167,14 +234,14 @@ func (r *reader) content(to *[]Block) bool {
 		*to = []Block{}
 		return true
 	}
-	out := make([]Block, 0, 1)
+	out := r.d.content[:0]
 	for {
 		out = append(out, Block{})
 		if !r.block(&out[len(out)-1]) {
 			return false
 		}
 		if r.is(']') {
-			*to = out
+			*to = r.d.keep(out)
 			return true
 		}
 		if !r.is(',') {

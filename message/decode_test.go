@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -134,5 +135,35 @@ func BenchmarkDecode(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What is decoded together lies together, and is still nobody else's.
+func TestDecodedMessagesAreApart(t *testing.T) {
+	var d Decoder
+	var got, want []Message
+	for i := range 300 {
+		m := Message{Role: RoleAssistant, Content: []Block{Text(strings.Repeat(fmt.Sprint("text ", i, "\n"), i%50+1)), Call(fmt.Sprint("call_", i), "echo", json.RawMessage(`{"a":1}`))}, Usage: &Usage{Input: int64(i)}}
+		if i%40 == 39 {
+			m.Content = append(m.Content, slices.Repeat(m.Content, 20)...)
+		}
+		b, err := m.AppendJSON(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%30 == 29 && d.Decode(b[:len(b)/2], &Message{}) == nil {
+			t.Fatal("half a message is one")
+		}
+		var now Message
+		if err := d.Decode(b, &now); err != nil {
+			t.Fatal(err)
+		}
+		now.Content = append(now.Content, Text("more"))
+		now.Usage.Output = int64(i)
+		m.Content, m.Usage = append(m.Content, Text("more")), &Usage{Input: int64(i), Output: int64(i)}
+		got, want = append(got, now), append(want, m)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Error("a message is another one after others were decoded")
 	}
 }

@@ -140,7 +140,7 @@ func hex4(s []byte) (n rune, ok bool) {
 
 func (r *reader) string(to *string) bool {
 	s, ok := r.bytes()
-	*to = string(s)
+	*to = r.d.string(s)
 	return ok
 }
 

@@ -78,16 +78,51 @@ func (a *asked) lookAt(ctx context.Context, req *model.Request, c *cure) {
 	if a.d.e.hooked() {
 		lead = len(seen.Messages)
 	}
-	a.look(ctx, &seen, func(i int) string {
+	entry := func(i int) string {
 		if i -= lead; i < 0 || i >= own {
 			return ""
 		}
 		return a.origins[i].entry
-	}, c)
+	}
+	a.awaitLook()
+	if a.d.e.hooked() || len(seen.Messages)-a.d.caching.hashed() < manyMessages {
+		a.look(ctx, &seen, entry, c)
+		return
+	}
+	done := make(chan struct{})
+	a.looking.Store(&done)
+	go func() {
+		defer close(done)
+		a.look(a.d.ctx, &seen, entry, c) // the call may be over sooner
+	}()
+}
+
+// manyMessages is how many messages that were not hashed before are hashed beside the
+// call, which need not wait for it, and not ahead of it.
+const manyMessages = 128
+
+// hashed is how many messages the printer has seen.
+func (w *cacheWatch) hashed() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.printer.Len()
+}
+
+// awaitLook waits for a look that began beside a call.
+func (a *asked) awaitLook() {
+	if done := a.looking.Load(); done != nil {
+		<-*done
+	}
+}
+
+// seen is what was found of the request that was made last, nil if there is none.
+func (a *asked) seen() *looked {
+	a.awaitLook()
+	return a.looked.Load()
 }
 
 // look compares a request with the one before it. entry names its messages. It runs
-// outside the driver's goroutine, ahead of the call.
+// outside the driver's goroutine.
 func (a *asked) look(ctx context.Context, req *model.Request, entry func(int) string, c *cure) {
 	d, w := a.d, &a.d.caching
 	w.mu.Lock()
@@ -227,7 +262,7 @@ func (d *driver) answered(b *batch, in run.ModelDone) {
 	if d.asking == nil || d.reply == nil {
 		return
 	}
-	l, late := d.asking.looked.Load(), d.asking.late
+	l, late := d.asking.seen(), d.asking.late
 	d.asking = nil
 	if l == nil {
 		return

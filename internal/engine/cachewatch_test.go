@@ -146,3 +146,40 @@ func TestAChangedMessageIsNamed(t *testing.T) {
 		t.Errorf("%s", raw)
 	}
 }
+
+// Requests with many messages that were not seen before are looked at beside the call:
+// what is found is the same, also where the call is over first.
+func TestLongRequestsAreLookedAtBesideTheCall(t *testing.T) {
+	h := newHarness(t, func(_ context.Context, _ int, req *model.Request) (*message.Message, error) {
+		return say(fmt.Sprint("answer ", len(req.Messages)))
+	}, echoTool(tool.Read))
+	h.agents["test"].Prompt = housePrompt(t, "be brief")
+	var history []message.Message
+	for i := range 2 * manyMessages {
+		reply, _ := say(fmt.Sprint("reply ", i))
+		history = append(history, message.User(fmt.Sprint("message ", i)), *reply)
+	}
+	start := inSession("", "go")
+	start.History = history
+	runs := []*Run{h.ends(h.begin(start), "completed")}
+	runs = append(runs, h.ends(h.begin(inSession(runs[0].SessionID, "on")), "completed"))
+	h.restart()
+	runs = append(runs, h.ends(h.begin(inSession(runs[0].SessionID, "and on")), "completed"))
+	before := ""
+	for i, r := range runs {
+		records := h.engine.records(t.Context(), ref(r.ID))
+		if len(records) != 1 || records[0].N != len(history)+1+2*i || records[0].Before != before {
+			t.Fatalf("run %d has records %+v", i, records)
+		}
+		before = records[0].Entry
+		if b := h.breaks(r); len(b) > 0 {
+			t.Errorf("run %d: %+v", i, b[0])
+		}
+	}
+	h.restart()
+	h.agents["test"].Prompt = housePrompt(t, "be long")
+	last := h.ends(h.begin(inSession(runs[0].SessionID, "and on")), "completed")
+	if b := h.breaks(last); len(b) != 1 || b[0].Part != "section" || b[0].Name != "house" {
+		t.Errorf("a section that changed is told as %+v", b)
+	}
+}

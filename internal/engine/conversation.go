@@ -278,7 +278,8 @@ func (d *driver) at() run.At { return run.At{Now: d.e.now()} }
 // of it.
 func (d *driver) loadConversation(ctx context.Context) error {
 	e, s := d.e, &d.state
-	leaf, path, inputs, warm, err := d.rows(ctx)
+	var read session.Ahead
+	leaf, path, inputs, warm, err := d.rows(ctx, &read)
 	if err != nil {
 		return err
 	}
@@ -286,13 +287,13 @@ func (d *driver) loadConversation(ctx context.Context) error {
 	problems := c.problems
 	d.measured = measured{} // that was of another reading of the conversation
 	*c = conversation{tip: leaf, inputs: map[string]*message.Message{}}
-	items, made, bad := session.Context(path) // of a path, they are nobody else's yet
+	items, made, bad := read.Context(path) // of a path, they are nobody else's yet
 	if warm != nil {
 		items, made, bad = warm.items, warm.made, warm.problems
 	} else {
 		sendable(items)
 		if d.fresh == nil && len(problems) == 0 {
-			e.keep(Ref{d.ref.Tenant, d.row.SessionID}, leaf, path, items, made, bad)
+			e.keep(Ref{d.ref.Tenant, d.row.SessionID}, leaf, path, items, made, bad, read.Bytes())
 		}
 	}
 	c.made, c.problems = made, append(problems, bad...)
@@ -355,7 +356,7 @@ func (d *driver) loadConversation(ctx context.Context) error {
 
 // rows reads the session's leaf, the path to it, and the run's queued inputs. What is kept
 // of a long session stands in place of the path.
-func (d *driver) rows(ctx context.Context) (leaf string, path []*store.Entry, inputs []*store.Input, warm *warmSession, err error) {
+func (d *driver) rows(ctx context.Context, read *session.Ahead) (leaf string, path []*store.Entry, inputs []*store.Input, warm *warmSession, err error) {
 	if f := d.fresh; f != nil {
 		entries, inputs := f.entries, f.inputs
 		f.entries, f.inputs = nil, nil // not needed again
@@ -376,7 +377,7 @@ func (d *driver) rows(ctx context.Context) (leaf string, path []*store.Entry, in
 	}
 	var gap string
 	if warm = d.e.kept(ctx, Ref{tenant, d.row.SessionID}, leaf); warm == nil {
-		if path, gap, err = d.e.path(ctx, Ref{tenant, d.row.SessionID}, leaf); err != nil {
+		if path, gap, err = d.e.path(ctx, Ref{tenant, d.row.SessionID}, leaf, read); err != nil {
 			return "", nil, nil, nil, err
 		}
 	}

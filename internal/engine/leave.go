@@ -129,11 +129,11 @@ func (d *driver) summarizeLeft(eff run.Compact, b *batch) run.Input {
 // on it.
 func (d *driver) left() (items []session.Item, files *session.Compaction, err error) {
 	ref := Ref{d.ref.Tenant, d.row.SessionID}
-	old, _, err := d.e.path(d.ctx, ref, d.stood())
+	old, _, err := d.e.path(d.ctx, ref, d.stood(), nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	stays, _, err := d.e.path(d.ctx, ref, d.state.Leaf)
+	stays, _, err := d.e.path(d.ctx, ref, d.state.Leaf, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -57,9 +57,14 @@ func (c *conversation) warnings() (w []string) {
 }
 
 // path gives the entries from the root to a leaf. If the way breaks, it begins
-// behind the gap, which is the id of the entry that is missing.
-func (e *Engine) path(ctx context.Context, ref Ref, leaf string) (path []*store.Entry, gap string, err error) {
-	path, err = e.store.Path(ctx, ref.Tenant, ref.ID, leaf)
+// behind the gap, which is the id of the entry that is missing. Messages are read ahead
+// where that is asked for, and the store can; their entries have no bodies then.
+func (e *Engine) path(ctx context.Context, ref Ref, leaf string, ahead *session.Ahead) (path []*store.Entry, gap string, err error) {
+	if s, ok := e.store.(store.AheadReader); ok && ahead != nil {
+		path, err = s.PathAhead(ctx, ref.Tenant, ref.ID, leaf, ahead.Read)
+	} else {
+		path, err = e.store.Path(ctx, ref.Tenant, ref.ID, leaf)
+	}
 	if err == nil {
 		return path, "", nil
 	}

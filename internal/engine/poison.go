@@ -52,6 +52,8 @@ type asked struct {
 	// late is the list of tools that it has, or nil.
 	late   *lateTools
 	looked atomic.Pointer[looked]
+	// looking ends when that is found, where it is found beside the call.
+	looking atomic.Pointer[chan struct{}]
 }
 
 // request builds the request, without what a cure leaves out; nil leaves nothing out.

@@ -265,7 +265,7 @@ func (e *Engine) Entries(ctx context.Context, ref Ref, after string, limit int) 
 	if err != nil {
 		return nil, notFound("session", ref.ID, err)
 	}
-	path, gap, err := e.path(ctx, ref, ses.Leaf)
+	path, gap, err := e.path(ctx, ref, ses.Leaf, nil)
 	if err != nil {
 		return nil, err
 	}

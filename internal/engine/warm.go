@@ -119,11 +119,11 @@ func (e *Engine) kept(ctx context.Context, ref Ref, leaf string) *warmSession {
 }
 
 // keep notes a conversation that was read as a whole. Its items are not the caller's any more.
-func (e *Engine) keep(ref Ref, leaf string, path []*store.Entry, items []session.Item, made *session.Made, problems []session.Problem) {
+func (e *Engine) keep(ref Ref, leaf string, path []*store.Entry, items []session.Item, made *session.Made, problems []session.Problem, bytes int64) {
 	if e.hooked() || len(items) < warmEntries {
 		return
 	}
-	e.warm.put(&warmSession{session: ref, leaf: leaf, items: items[:len(items):len(items)], made: made, problems: problems, bytes: pathBytes(path), settings: session.SettingsAt(path)})
+	e.warm.put(&warmSession{session: ref, leaf: leaf, items: items[:len(items):len(items)], made: made, problems: problems, bytes: pathBytes(path) + bytes, settings: session.SettingsAt(path)})
 }
 
 func pathBytes(path []*store.Entry) (n int64) {

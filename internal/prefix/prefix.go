@@ -260,6 +260,9 @@ func (p *Printer) Print(req *model.Request, name string, entry func(i int) strin
 	return out
 }
 
+// Len is how many messages it keeps the hashes of.
+func (p *Printer) Len() int { return len(p.hashes) }
+
 // same is whether a message surely is the one that was hashed: its content is the very
 // same memory, which nobody changes.
 func same(a, b *message.Message) bool {

@@ -161,14 +161,21 @@ type Made struct {
 }
 
 // lastReply finds the newest reply of a path.
-func lastReply(path []*store.Entry) (entry, run string) {
+func (a *Ahead) lastReply(path []*store.Entry) (entry, run string) {
 	for i := len(path) - 1; i >= 0; i-- {
-		var m struct{ Role message.Role }
-		if e := path[i]; e.Kind == KindMessage && json.Unmarshal(e.Body, &m) == nil && m.Role == message.RoleAssistant {
+		if e := path[i]; a.role(e) == message.RoleAssistant {
 			return e.ID, e.RunID
 		}
 	}
 	return "", ""
+}
+
+func role(e *store.Entry) message.Role {
+	var m struct{ Role message.Role }
+	if e.Kind != KindMessage || json.Unmarshal(e.Body, &m) != nil {
+		return ""
+	}
+	return m.Role
 }
 
 // Context gives what a model sees of a path: all of it, or what is left from its newest
@@ -176,6 +183,11 @@ func lastReply(path []*store.Entry) (entry, run string) {
 // A compaction that can not be read is reported, and the one before it counts, if there
 // is one.
 func Context(path []*store.Entry) (items []Item, made *Made, problems []Problem) {
+	return (*Ahead)(nil).Context(path)
+}
+
+// Context is the [Context] of a path whose entries may have been read ahead.
+func (a *Ahead) Context(path []*store.Entry) (items []Item, made *Made, problems []Problem) {
 	for i := len(path) - 1; i >= 0; i-- {
 		e := path[i]
 		if e.Kind != KindCompaction {
@@ -189,17 +201,17 @@ func Context(path []*store.Entry) (items []Item, made *Made, problems []Problem)
 		if m, ok := c.Message(e.Created); ok {
 			items = append(items, Item{Entry: e.ID, Run: e.RunID, Message: m})
 		}
-		kept, bad := Items(path[first:i])
+		kept, bad := a.Items(path[first:i])
 		for j := range kept {
 			kept[j].Kept = true
 		}
-		since, badSince := Items(path[i:])
+		since, badSince := a.Items(path[i:])
 		items = append(append(items, kept...), since...)
 		made = &Made{Compaction: *c, At: e.Created}
-		made.Reply, made.ReplyRun = lastReply(path[:i])
+		made.Reply, made.ReplyRun = a.lastReply(path[:i])
 		return items, made, append(append(problems, bad...), badSince...)
 	}
-	items, bad := Items(path)
+	items, bad := a.Items(path)
 	return items, nil, append(problems, bad...)
 }
 

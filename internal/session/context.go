@@ -98,13 +98,7 @@ func (it *Item) read(d *message.Decoder, e *store.Entry) (ok bool, wrong string)
 	*it = Item{Entry: e.ID, Run: e.RunID}
 	switch {
 	case e.Kind == KindMessage:
-		if err := d.Decode(e.Body, &it.Message); err != nil || it.Role == "" {
-			return false, "it is damaged"
-		}
-		if Retold(&it.Message) {
-			it.Details = nil // only entries of their own kinds are summaries
-		}
-		return true, ""
+		return it.message(d, e, e.Body)
 	case e.Kind == KindCustom, e.Kind == KindBranchSummary:
 		m, ok, err := shown(e)
 		if err != nil {
@@ -116,6 +110,18 @@ func (it *Item) read(d *message.Decoder, e *store.Entry) (ok bool, wrong string)
 		return false, ""
 	}
 	return false, "it is of a kind that this agentd does not know: " + e.Kind
+}
+
+// message is read for an entry that is a message, with its body.
+func (it *Item) message(d *message.Decoder, e *store.Entry, body []byte) (ok bool, wrong string) {
+	it.Entry = e.ID
+	if err := d.Decode(body, &it.Message); err != nil || it.Role == "" {
+		return false, "it is damaged"
+	}
+	if Retold(&it.Message) {
+		it.Details = nil // only entries of their own kinds are summaries
+	}
+	return true, ""
 }
 
 // Texts gives the messages of items.

@@ -100,6 +100,20 @@ type SessionReader interface {
 	Entries(ctx context.Context, tenant, sessionID, after string, limit int) ([]*Entry, error)
 }
 
+// AheadReader is a [SessionReader] whose entries can be read while it still gets others.
+type AheadReader interface {
+	// PathAhead is Path, and gives the entries of the session to ahead meanwhile: those
+	// of other branches, too, and also where it fails in the end. Entries whose Body
+	// ahead has taken, by making it nil, are without it in the path.
+	PathAhead(ctx context.Context, tenant, sessionID, leaf string, ahead Ahead) ([]*Entry, error)
+}
+
+// Ahead takes in entries, in the order of their ids, each of them once. It is called from
+// several goroutines, and not any more when what it was given to has returned. The RunID of
+// entries is not known yet, and their Body is as it is stored: body gives what it is, until
+// it is called again.
+type Ahead func(entries []*Entry, body func(*Entry) ([]byte, error))
+
 // JournalReader reads what a run told and did.
 type JournalReader interface {
 	// Events gives events with Seq > after in order, at most limit (0: all).

@@ -92,7 +92,10 @@ type Store struct {
 	commits, groups atomic.Int64
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store       = (*Store)(nil)
+	_ store.AheadReader = (*Store)(nil)
+)
 
 // Open opens the store at path, or a private one in memory for [Memory], and
 // brings its schema up to date. It creates the folder (0700) and the file

@@ -168,15 +168,22 @@ func (s *Store) Entry(ctx context.Context, tenant, sessionID, id string) (*store
 // It reads the session and links it in memory: for the usual session, which is
 // nearly one line, that is several times faster than a recursive query.
 func (s *Store) Path(ctx context.Context, tenant, sessionID, leaf string) ([]*store.Entry, error) {
+	return s.PathAhead(ctx, tenant, sessionID, leaf, nil)
+}
+
+// PathAhead implements store.AheadReader.
+func (s *Store) PathAhead(ctx context.Context, tenant, sessionID, leaf string, ahead store.Ahead) ([]*store.Entry, error) {
 	er := entryReader{session: sessionID}
 	var path []*store.Entry
+	bodies := form.Ahead(ahead)
 	err := s.read(ctx, func(c *conn) error {
 		k, err := sessionKey(c, tenant, sessionID)
 		if err != nil || leaf == "" {
 			return err
 		}
-		if err := c.query(ctx, entryColumns+" WHERE session = ?", func(r row) error {
+		if err := c.query(ctx, entryColumns+" WHERE session = ? ORDER BY id", func(r row) error {
 			er.add(r)
+			bodies.Add(er.out)
 			return nil
 		}, k); err != nil {
 			return err
@@ -186,6 +193,7 @@ func (s *Store) Path(ctx context.Context, tenant, sessionID, leaf string) ([]*st
 		}
 		return er.resolve(ctx, c)
 	})
+	bodies.End(er.out)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,12 @@
 package storetest
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"agentd/fault"
 	"agentd/internal/store"
@@ -225,6 +228,58 @@ func testPath(f *fixture) {
 	}
 	f.commit(tx)
 	equal(f, "long path", path("n1499"), want)
+	testPathAhead(f, "y")
+	testPathAhead(f, "n1499")
+}
+
+// testPathAhead compares the path to a leaf of a session with what is read ahead of it.
+func testPathAhead(f *fixture, leaf string) {
+	s, can := f.store.(store.AheadReader)
+	if !can {
+		return
+	}
+	want := ok[[]*store.Entry](f)(f.store.Path(f.Context(), tenant, "s1", leaf))
+	all := ok[[]*store.Entry](f)(f.store.Entries(f.Context(), tenant, "s1", "", 0))
+	for _, take := range []bool{false, true} {
+		var mu sync.Mutex
+		bodies := map[string]json.RawMessage{}
+		got := ok[[]*store.Entry](f)(s.PathAhead(f.Context(), tenant, "s1", leaf, func(entries []*store.Entry, body func(*store.Entry) ([]byte, error)) {
+			for i, e := range entries {
+				b, err := body(e)
+				if err != nil || i > 0 && entries[i-1].ID >= e.ID {
+					f.Errorf("entry %s: %v", e.ID, err)
+				}
+				mu.Lock()
+				if _, twice := bodies[e.ID]; twice {
+					f.Errorf("entry %s comes twice", e.ID)
+				}
+				bodies[e.ID] = bytes.Clone(b)
+				mu.Unlock()
+				if take {
+					e.Body = nil
+				}
+			}
+		}))
+		if len(bodies) != len(all) {
+			f.Errorf("%d entries of %d are read ahead", len(bodies), len(all))
+		}
+		for _, e := range got {
+			if !take {
+				continue
+			}
+			if e.Body != nil {
+				f.Fatalf("entry %s has a body again", e.ID)
+			}
+			e.Body = bodies[e.ID]
+		}
+		equal(f, "path that was read ahead", got, want)
+	}
+	if _, err := s.PathAhead(f.Context(), tenant, "s1", "no", func([]*store.Entry, func(*store.Entry) ([]byte, error)) {}); !is(store.ErrNotFound)(err) {
+		f.Errorf("a leaf that is not there: %v", err)
+	}
+	if p := ok[[]*store.Entry](f)(s.PathAhead(f.Context(), tenant, "s1", "", nil)); len(p) != 0 {
+		f.Errorf("no leaf: %v", entryIDs(p))
+	}
 }
 
 func testPathGap(f *fixture) {

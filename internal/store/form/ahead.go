@@ -1,0 +1,82 @@
+package form
+
+import (
+	"sync"
+
+	"agentd/internal/store"
+)
+
+// scratch unpacks bodies one after the other. The zero value is ready; it is for one
+// goroutine.
+type scratch struct{ buf []byte }
+
+// body unpacks that of an entry, as [Bodies.Unpack] does; it is valid until the next one.
+func (s *scratch) body(e *store.Entry) ([]byte, error) {
+	v := e.Body
+	if len(v) == 0 || v[0] >= ' ' {
+		return v, nil
+	}
+	form, size, data, err := opened(v)
+	if err != nil || form == formPlain {
+		return data, err
+	}
+	if size > block {
+		return expandFixed(nil, data, size, fixed(form))
+	}
+	if s.buf == nil {
+		s.buf = make([]byte, block)
+	}
+	return expandFixed(s.buf[:0:size], data, size, fixed(form))
+}
+
+// batch is how many entries are given to a store.Ahead together.
+const batch = 64
+
+// AheadOf gives entries to a store.Ahead while more of them are read.
+type AheadOf struct {
+	to    store.Ahead
+	given int
+	work  chan []*store.Entry
+	wg    sync.WaitGroup
+}
+
+// Ahead gives entries to f, and none if that is nil.
+func Ahead(f store.Ahead) *AheadOf { return &AheadOf{to: f} }
+
+// Add is called with all that was read so far, each time there is more. Of what it was
+// called with before nothing may have changed.
+func (a *AheadOf) Add(all []*store.Entry) {
+	if a.to == nil || len(all)-a.given < batch {
+		return
+	}
+	if a.work == nil {
+		a.work = make(chan []*store.Entry, 64)
+		a.wg.Go(a.do)
+	}
+	a.work <- all[a.given:len(all):len(all)]
+	a.given = len(all)
+}
+
+func (a *AheadOf) do() {
+	var s scratch
+	for es := range a.work {
+		a.to(es, s.body)
+	}
+}
+
+// End gives the rest of what was read, and returns when all is done. Bodies that are left
+// are still packed.
+func (a *AheadOf) End(all []*store.Entry) {
+	if a.to == nil {
+		return
+	}
+	var s scratch
+	if rest := all[a.given:]; len(rest) > 0 {
+		a.to(rest, s.body)
+	}
+	if a.work != nil {
+		close(a.work)
+		a.do()
+		a.wg.Wait()
+	}
+}
