@@ -62,12 +62,18 @@ turns:
 turns:
   - text: "Good day."
 `,
+		// What is done beside the call is not waited for, as with any model that thinks.
+		"thoughtful": `models: [thoughtful]
+latency: {first: 20ms}
+turns:
+  - text: "Good day."
+`,
 	}
 }
 
 // builtin are the tools of a script's profile.
 var builtin = map[string]string{worker.LoopModel: "echo", worker.StreamModel: "", "slow": "", "ask": "ask_user_question",
-	"glob": "glob", "tick": "", "long": "echo", hundred: "echo", "wide": "lookup", "brief": ""}
+	"glob": "glob", "tick": "", "long": "echo", hundred: "echo", "wide": "lookup", "brief": "", "thoughtful": ""}
 
 // prepare writes the scripts.
 func (b *bench) prepare() error {

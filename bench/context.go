@@ -63,7 +63,7 @@ func turn(ctx context.Context, c *http.Client, base, session string) (float64, e
 	var r struct {
 		ID string `json:"run_id"`
 	}
-	if err := post(ctx, c, base+"/runs", map[string]any{"profile": "brief", "input": worker.User, "session_id": session}, &r); err != nil {
+	if err := post(ctx, c, base+"/runs", map[string]any{"profile": "thoughtful", "input": worker.User, "session_id": session}, &r); err != nil {
 		return 0, err
 	}
 	last, _, err := watch(ctx, c, base, r.ID, nil)
@@ -101,12 +101,12 @@ func imported(ctx context.Context, c *http.Client, base string, n int) (string, 
 // those of a short one: what they take longer is the long one's context. The scripted
 // model answers inside the process, so no provider's form of the request is in it.
 func (b *bench) context(ctx context.Context) error {
-	configs, err := b.configs("", "brief")
+	configs, err := b.configs("", "thoughtful")
 	if err != nil {
 		return err
 	}
 	// What the session says is sent whole.
-	f, err := os.OpenFile(filepath.Join(configs, "agents", "brief.yaml"), os.O_APPEND|os.O_WRONLY, 0)
+	f, err := os.OpenFile(filepath.Join(configs, "agents", "thoughtful.yaml"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}

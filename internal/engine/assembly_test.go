@@ -46,13 +46,18 @@ func longSession(tb testing.TB, e *Engine, n int) (id, leaf string) {
 			tb.Fatal(err)
 		}
 		id := s.NextEntry()
-		tx.Entries = append(tx.Entries, &store.Entry{SessionID: ses.ID, ID: id, Parent: parent, Kind: "message", Created: 1, Body: body})
+		of := fmt.Sprint("run_", i/4)
+		if i%4 == 0 {
+			was := run.New(of, ses.ID)
+			tx.NewRuns = append(tx.NewRuns, &store.Run{ID: of, SessionID: ses.ID, Profile: "test", Created: 1, RunUpdate: store.RunUpdate{Status: string(run.Completed), State: was.Encode()}})
+		}
+		tx.Entries = append(tx.Entries, &store.Entry{SessionID: ses.ID, RunID: of, ID: id, Parent: parent, Kind: "message", Created: 1, Body: body})
 		parent = id
 	}
 	ses.Leaf = parent
 	tx.NewSessions = []*store.Session{ses}
 	st := run.New("run_x", ses.ID)
-	tx.NewRuns = []*store.Run{{ID: "run_x", SessionID: ses.ID, Profile: "test", Created: 1, RunUpdate: store.RunUpdate{Status: string(run.Queued), State: st.Encode()}}}
+	tx.NewRuns = append(tx.NewRuns, &store.Run{ID: "run_x", SessionID: ses.ID, Profile: "test", Created: 1, RunUpdate: store.RunUpdate{Status: string(run.Queued), State: st.Encode()}})
 	if err := e.store.Commit(context.Background(), tx); err != nil {
 		tb.Fatal(err)
 	}
@@ -238,6 +243,21 @@ func TestKeptConversations(t *testing.T) {
 	check("back", two)
 	check("a rollback", write(two+"c", one, "rollback", ""))
 	check("nothing new", two)
+
+	// What goes on from the same conversation in two ways is kept apart.
+	texts(two)
+	at := e.warm.get(ses)
+	var ways []*warmSession
+	for _, of := range []string{"x", "y", "z"} {
+		e.warm.put(at)
+		ways = append(ways, e.kept(t.Context(), ses, write(two+of, two, "message", "on "+of)))
+	}
+	for i, of := range []string{"x", "y", "z"} {
+		w := ways[i]
+		if w == nil || len(w.items) != len(at.items)+1 || w.items[len(w.items)-1].Entry != two+of {
+			t.Errorf("the way to %s has another end", of)
+		}
+	}
 
 	e.warm = warmSessions{limit: 1000}
 	texts(two)

@@ -85,7 +85,7 @@ func (a *asked) lookAt(ctx context.Context, req *model.Request, c *cure) {
 		return a.origins[i].entry
 	}
 	a.awaitLook()
-	if a.d.e.hooked() || len(seen.Messages)-a.d.caching.hashed() < manyMessages {
+	if a.d.e.hooked() || len(seen.Messages)-a.d.caching.hashed().Len() < manyMessages {
 		a.look(ctx, &seen, entry, c)
 		return
 	}
@@ -101,11 +101,20 @@ func (a *asked) lookAt(ctx context.Context, req *model.Request, c *cure) {
 // call, which need not wait for it, and not ahead of it.
 const manyMessages = 128
 
-// hashed is how many messages the printer has seen.
-func (w *cacheWatch) hashed() int {
+// hashed is what the printer has seen.
+func (w *cacheWatch) hashed() prefix.Seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.printer.Len()
+	return w.printer.Seen()
+}
+
+// resume goes on with what was hashed before, unless more has been since.
+func (w *cacheWatch) resume(s prefix.Seen) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.printer.Seen().Len() == 0 {
+		w.printer.Resume(s)
+	}
 }
 
 // awaitLook waits for a look that began beside a call.
@@ -289,6 +298,7 @@ func (d *driver) answered(b *batch, in run.ModelDone) {
 	w.mu.Lock()
 	w.before, w.run, w.print = &short, d.ref.ID, l.print
 	w.mu.Unlock()
+	d.e.warm.note(Ref{d.ref.Tenant, d.row.SessionID}, w.hashed())
 	// If it is never committed no conversation has its entry.
 	d.e.prefixes.put(Ref{d.ref.Tenant, d.row.SessionID}, &short)
 }

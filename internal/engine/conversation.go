@@ -289,7 +289,8 @@ func (d *driver) loadConversation(ctx context.Context) error {
 	*c = conversation{tip: leaf, inputs: map[string]*message.Message{}}
 	items, made, bad := read.Context(path) // of a path, they are nobody else's yet
 	if warm != nil {
-		items, made, bad = warm.items, warm.made, warm.problems
+		items, made, bad = warm.items[:len(warm.items):len(warm.items)], warm.made, warm.problems
+		d.caching.resume(warm.hashed)
 	} else {
 		sendable(items)
 		if d.fresh == nil && len(problems) == 0 {

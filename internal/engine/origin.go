@@ -7,6 +7,7 @@ import (
 
 	"agentd/internal/session"
 	"agentd/internal/store"
+	"agentd/message"
 )
 
 // A conversation goes on whatever became of one of its entries: what can not be
@@ -25,13 +26,15 @@ type origin struct {
 
 // load takes in what was read.
 func (c *conversation) load(items []session.Item, own string) {
-	c.messages = session.Texts(items)
-	c.tell()
-	c.origins = make([]origin, len(items))
+	const more = 16 // of the run
+	c.messages = make([]message.Message, len(items), len(items)+more)
+	c.origins = make([]origin, len(items), len(items)+more)
 	for i := range items {
 		it := &items[i]
+		c.messages[i] = it.Message
 		c.origins[i] = origin{entry: it.Entry, run: it.Run, own: it.Run == own, kept: it.Kept}
 	}
+	c.tell()
 }
 
 // tell notes what the messages say beside people's words.

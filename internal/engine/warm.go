@@ -4,7 +4,9 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 
+	"agentd/internal/prefix"
 	"agentd/internal/prompt"
 	"agentd/internal/session"
 	"agentd/internal/store"
@@ -31,7 +33,11 @@ type warmSession struct {
 	made     *session.Made // the compaction that they begin with, or nil
 	problems []session.Problem
 	settings session.Settings
-	bytes    int64
+	// hashed is what of them was hashed for the last request.
+	hashed prefix.Seen
+	// grown is whether something stands behind items in their memory.
+	grown *atomic.Bool
+	bytes int64
 }
 
 const (
@@ -66,6 +72,27 @@ func (w *warmSessions) put(s *warmSession) {
 	}
 	w.all[s.session] = w.used.PushFront(s)
 	for w.bytes += s.bytes; w.bytes > w.limit; {
+		w.drop(w.used.Back())
+	}
+}
+
+// note keeps what was hashed for a request of a session that is kept.
+func (w *warmSessions) note(session Ref, hashed prefix.Seen) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	el := w.all[session]
+	if el == nil || hashed.Len() == 0 {
+		return
+	}
+	s := *el.Value.(*warmSession) // others have it
+	more := hashed.Bytes() - s.hashed.Bytes()
+	if s.bytes+more > w.limit/2 {
+		return
+	}
+	s.hashed = hashed
+	s.bytes += more
+	el.Value = &s
+	for w.bytes += more; w.bytes > w.limit; {
 		w.drop(w.used.Back())
 	}
 }
@@ -110,9 +137,13 @@ func (e *Engine) kept(ctx context.Context, ref Ref, leaf string) *warmSession {
 	}
 	items, problems := session.Items(path)
 	sendable(items)
-	next := &warmSession{session: ref, leaf: leaf, made: w.made, bytes: w.bytes + pathBytes(path), settings: w.settings}
+	next := &warmSession{session: ref, leaf: leaf, made: w.made, bytes: w.bytes + pathBytes(path), settings: w.settings, hashed: w.hashed, grown: new(atomic.Bool)}
 	next.settings.Change(path)
-	next.items = append(w.items[:len(w.items):len(w.items)], items...)
+	next.items = w.items
+	if !w.grown.CompareAndSwap(false, true) {
+		next.items = w.items[:len(w.items):len(w.items)] // somebody else was there
+	}
+	next.items = append(next.items, items...)
 	next.problems = append(w.problems[:len(w.problems):len(w.problems)], problems...)
 	e.warm.put(next)
 	return next
@@ -123,7 +154,7 @@ func (e *Engine) keep(ref Ref, leaf string, path []*store.Entry, items []session
 	if e.hooked() || len(items) < warmEntries {
 		return
 	}
-	e.warm.put(&warmSession{session: ref, leaf: leaf, items: items[:len(items):len(items)], made: made, problems: problems, bytes: pathBytes(path) + bytes, settings: session.SettingsAt(path)})
+	e.warm.put(&warmSession{session: ref, leaf: leaf, items: items[:len(items):len(items)], made: made, problems: problems, bytes: pathBytes(path) + bytes, grown: new(atomic.Bool), settings: session.SettingsAt(path)})
 }
 
 func pathBytes(path []*store.Entry) (n int64) {

@@ -212,10 +212,54 @@ type Printer struct {
 	// Mutable: contents of messages may change in place, so nothing is kept.
 	Mutable bool
 
-	seen   []message.Message
-	hashes []Hash
+	seen   Seen
+	shared bool // others may have what was seen
 	hasher
 }
+
+// Seen are messages that were hashed, for another printer to go on with. It holds on to
+// their contents, is never changed, and may be used by several printers at a time. The zero
+// value is of no messages.
+type Seen struct {
+	of     []known
+	hashes []Hash
+}
+
+// known is what tells a message that was hashed. Contents never change, so that the same
+// memory is the same content.
+type known struct {
+	content *message.Block
+	blocks  int
+	role    message.Role
+	call    string
+	isError bool
+}
+
+func knownBy(m *message.Message) known {
+	k := known{blocks: len(m.Content), role: m.Role, call: m.ToolCallID, isError: m.IsError}
+	if len(m.Content) > 0 {
+		k.content = &m.Content[0]
+	}
+	return k
+}
+
+// Seen gives what the printer has seen last, nothing if it keeps nothing.
+func (p *Printer) Seen() Seen {
+	if p.Mutable {
+		return Seen{}
+	}
+	p.shared = true
+	return p.seen
+}
+
+// Resume goes on with what another printer has seen.
+func (p *Printer) Resume(s Seen) { p.seen, p.shared = s, true }
+
+// Len is of how many messages hashes are kept.
+func (s Seen) Len() int { return len(s.of) }
+
+// Bytes is about how much memory it takes besides the contents.
+func (s Seen) Bytes() int64 { return int64(len(s.of)) * 72 }
 
 // hasher makes hashes. The zero value is ready.
 type hasher struct {
@@ -247,27 +291,20 @@ func (p *Printer) Print(req *model.Request, name string, entry func(i int) strin
 		}
 	}
 	kept := 0
-	for !p.Mutable && kept < len(p.seen) && kept < len(req.Messages) && same(&p.seen[kept], &req.Messages[kept]) {
+	for !p.Mutable && kept < p.seen.Len() && kept < len(req.Messages) && p.seen.of[kept] == knownBy(&req.Messages[kept]) {
 		kept++
 	}
-	p.hashes = p.hashes[:kept]
+	p.seen = Seen{p.seen.of[:kept], p.seen.hashes[:kept]}
+	if p.shared && kept < len(req.Messages) {
+		p.seen = Seen{p.seen.of[:kept:kept], p.seen.hashes[:kept:kept]} // what is added is not written behind it
+		p.shared = false
+	}
 	p.add(req.Messages[kept:])
-	p.seen = req.Messages
 	out.Messages = make([]Part, len(req.Messages))
 	for i := range out.Messages {
-		out.Messages[i] = Part{entry(i), p.hashes[i]}
+		out.Messages[i] = Part{entry(i), p.seen.hashes[i]}
 	}
 	return out
-}
-
-// Len is how many messages it keeps the hashes of.
-func (p *Printer) Len() int { return len(p.hashes) }
-
-// same is whether a message surely is the one that was hashed: its content is the very
-// same memory, which nobody changes.
-func same(a, b *message.Message) bool {
-	return a.Role == b.Role && a.ToolCallID == b.ToolCallID && a.IsError == b.IsError && len(a.Content) == len(b.Content) &&
-		(len(a.Content) == 0 || &a.Content[0] == &b.Content[0])
 }
 
 // least is how many messages are worth a goroutine of their own.
@@ -276,9 +313,12 @@ const least = 128
 // add hashes messages that are new: on all processors where a long conversation is seen
 // for the first time.
 func (p *Printer) add(msgs []message.Message) {
-	n, from := len(msgs), len(p.hashes)
-	p.hashes = append(p.hashes, make([]Hash, n)...)
-	to := p.hashes[from:]
+	n, from := len(msgs), p.seen.Len()
+	for i := range msgs {
+		p.seen.of = append(p.seen.of, knownBy(&msgs[i]))
+	}
+	p.seen.hashes = append(p.seen.hashes, make([]Hash, n)...)
+	to := p.seen.hashes[from:]
 	k := max(1, min(n/least, runtime.GOMAXPROCS(0)))
 	var wg sync.WaitGroup
 	for i := range k - 1 {

@@ -192,3 +192,48 @@ func TestJSONInWordsIsASetting(t *testing.T) {
 		}
 	}
 }
+
+// What one printer has seen another goes on with, and neither sees what the other adds.
+func TestPrintersGoOn(t *testing.T) {
+	whole := request(40)
+	first := func(n int) *model.Request {
+		r := *whole
+		r.Messages = whole.Messages[:n:n]
+		return &r
+	}
+	want := func(r *model.Request) *Print {
+		var fresh Printer
+		return fresh.Print(r, "m", entry)
+	}
+	var a Printer
+	a.Print(first(20), "m", entry)
+	seen := a.Seen()
+	other := first(20)
+	other.Messages = append(other.Messages, message.User("another way"), message.User("and on"))
+	for i, r := range []*model.Request{first(25), other, first(15), other, first(40)} {
+		var b Printer
+		b.Resume(seen)
+		for j, p := range []*Printer{&a, &b} {
+			if got := p.Print(r, "m", entry); !reflect.DeepEqual(got, want(r)) {
+				t.Errorf("request %d, printer %d: another print", i, j)
+			}
+		}
+		if got := seen.Len(); got != 20 {
+			t.Fatalf("what was seen has %d messages now", got)
+		}
+	}
+	var b Printer
+	b.Resume(seen)
+	if got := b.Print(first(20), "m", entry); !reflect.DeepEqual(got, want(first(20))) {
+		t.Error("what was seen is another one now")
+	}
+	changed := first(20)
+	changed.Messages = slices.Clone(changed.Messages)
+	changed.Messages[3] = message.User("other words")
+	if got := b.Print(changed, "m", entry); !reflect.DeepEqual(got, want(changed)) {
+		t.Error("a message that was replaced has the hash of the one before")
+	}
+	if a.Mutable = true; a.Seen().Len() != 0 {
+		t.Error("what may change is given to another printer")
+	}
+}

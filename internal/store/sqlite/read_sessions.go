@@ -114,9 +114,26 @@ func unpack(es []*store.Entry) {
 	form.UnpackBodies(len(es), func(i int) *json.RawMessage { return &es[i].Body })
 }
 
-// resolve fills in the runs, which add left open.
-func (er *entryReader) resolve(ctx context.Context, c *conn) error {
+// fewRuns is how many runs are asked for one by one.
+const fewRuns = 8
+
+// resolve fills in the runs, which add left open. session is the key of the session.
+func (er *entryReader) resolve(ctx context.Context, c *conn, session int64) error {
 	ids := map[int64]string{}
+	several := 0
+	for i, k := range er.runs {
+		if k != 0 && (i == 0 || k != er.runs[i-1]) {
+			several++
+		}
+	}
+	if several > fewRuns {
+		if err := c.query(ctx, "SELECT key, id FROM runs WHERE session = ?", func(r row) error {
+			ids[r.int(0)] = r.text(1)
+			return nil
+		}, session); err != nil {
+			return err
+		}
+	}
 	for i, k := range er.runs {
 		if k == 0 {
 			continue
@@ -150,7 +167,7 @@ func (s *Store) Entry(ctx context.Context, tenant, sessionID, id string) (*store
 		}, k, id); err != nil {
 			return err
 		}
-		return er.resolve(ctx, c)
+		return er.resolve(ctx, c, k)
 	})
 	if err != nil {
 		return nil, err
@@ -191,7 +208,7 @@ func (s *Store) PathAhead(ctx context.Context, tenant, sessionID, leaf string, a
 		if path, err = er.chain(leaf); err != nil {
 			return err
 		}
-		return er.resolve(ctx, c)
+		return er.resolve(ctx, c, k)
 	})
 	bodies.End(er.out)
 	if err != nil {
@@ -241,7 +258,7 @@ func (s *Store) Entries(ctx context.Context, tenant, sessionID, after string, li
 		}, k, after, limitOr(limit, -1)); err != nil {
 			return err
 		}
-		return er.resolve(ctx, c)
+		return er.resolve(ctx, c, k)
 	})
 	if err != nil {
 		return nil, err
