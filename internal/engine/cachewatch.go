@@ -85,7 +85,7 @@ func (a *asked) lookAt(ctx context.Context, req *model.Request, c *cure) {
 		return a.origins[i].entry
 	}
 	a.awaitLook()
-	if a.d.e.hooked() || len(seen.Messages)-a.d.caching.hashed().Len() < manyMessages {
+	if a.d.e.hooked() || len(seen.Messages)-a.d.caching.hashed() < manyMessages {
 		a.look(ctx, &seen, entry, c)
 		return
 	}
@@ -101,18 +101,18 @@ func (a *asked) lookAt(ctx context.Context, req *model.Request, c *cure) {
 // call, which need not wait for it, and not ahead of it.
 const manyMessages = 128
 
-// hashed is what the printer has seen.
-func (w *cacheWatch) hashed() prefix.Seen {
+// hashed is of how many messages the printer has hashes.
+func (w *cacheWatch) hashed() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.printer.Seen()
+	return w.printer.Len()
 }
 
 // resume goes on with what was hashed before, unless more has been since.
 func (w *cacheWatch) resume(s prefix.Seen) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.printer.Seen().Len() == 0 {
+	if w.printer.Len() == 0 {
 		w.printer.Resume(s)
 	}
 }
@@ -297,8 +297,10 @@ func (d *driver) answered(b *batch, in run.ModelDone) {
 	w := &d.caching
 	w.mu.Lock()
 	w.before, w.run, w.print = &short, d.ref.ID, l.print
+	if session := (Ref{d.ref.Tenant, d.row.SessionID}); d.e.warm.has(session) {
+		d.e.warm.note(session, w.printer.Seen())
+	}
 	w.mu.Unlock()
-	d.e.warm.note(Ref{d.ref.Tenant, d.row.SessionID}, w.hashed())
 	// If it is never committed no conversation has its entry.
 	d.e.prefixes.put(Ref{d.ref.Tenant, d.row.SessionID}, &short)
 }

@@ -26,7 +26,10 @@ type origin struct {
 
 // load takes in what was read.
 func (c *conversation) load(items []session.Item, own string) {
-	const more = 16 // of the run
+	more := 0
+	if len(items) >= warmEntries {
+		more = 16 // of the run: its first message need not copy all others
+	}
 	c.messages = make([]message.Message, len(items), len(items)+more)
 	c.origins = make([]origin, len(items), len(items)+more)
 	for i := range items {

@@ -76,6 +76,13 @@ func (w *warmSessions) put(s *warmSession) {
 	}
 }
 
+// has is whether a session is kept.
+func (w *warmSessions) has(session Ref) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all[session] != nil
+}
+
 // note keeps what was hashed for a request of a session that is kept.
 func (w *warmSessions) note(session Ref, hashed prefix.Seen) {
 	w.mu.Lock()

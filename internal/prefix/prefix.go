@@ -252,6 +252,9 @@ func (p *Printer) Seen() Seen {
 	return p.seen
 }
 
+// Len is of how many messages it keeps hashes.
+func (p *Printer) Len() int { return p.seen.Len() }
+
 // Resume goes on with what another printer has seen.
 func (p *Printer) Resume(s Seen) { p.seen, p.shared = s, true }
 
