@@ -81,7 +81,7 @@ func assemble(tb testing.TB, e *Engine, id, leaf string) (messages int, wait fun
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return len(req.Messages), ask.awaitLook
+	return len(req.Messages), func() { ask.awaitLook(tb.Context()) }
 }
 
 // BenchmarkAssembly is a session of 2,000 entries, read and made into a request: whole, the

@@ -84,17 +84,21 @@ func (a *asked) lookAt(ctx context.Context, req *model.Request, c *cure) {
 		}
 		return a.origins[i].entry
 	}
-	a.awaitLook()
+	if !a.awaitLook(ctx) {
+		return
+	}
 	if a.d.e.hooked() || len(seen.Messages)-a.d.caching.hashed().Len() < manyMessages {
 		a.look(ctx, &seen, entry, c)
 		return
 	}
 	done := make(chan struct{})
 	a.looking.Store(&done)
-	go func() {
+	if !a.d.e.beside(func() {
 		defer close(done)
 		a.look(a.d.ctx, &seen, entry, c) // the call may be over sooner
-	}()
+	}) {
+		close(done)
+	}
 }
 
 // manyMessages is how many messages that were not hashed before are hashed beside the
@@ -117,17 +121,18 @@ func (w *cacheWatch) resume(s prefix.Seen) {
 	}
 }
 
-// awaitLook waits for a look that began beside a call.
-func (a *asked) awaitLook() {
+// awaitLook waits for a look that began beside a call. It is false if the call is to end
+// sooner. The driver itself never waits: a look reads the store, and who cancels the run
+// is heard meanwhile.
+func (a *asked) awaitLook(ctx context.Context) bool {
 	if done := a.looking.Load(); done != nil {
-		<-*done
+		select {
+		case <-*done:
+		case <-ctx.Done():
+			return false
+		}
 	}
-}
-
-// seen is what was found of the request that was made last, nil if there is none.
-func (a *asked) seen() *looked {
-	a.awaitLook()
-	return a.looked.Load()
+	return true
 }
 
 // look compares a request with the one before it. entry names its messages. It runs
@@ -271,7 +276,7 @@ func (d *driver) answered(b *batch, in run.ModelDone) {
 	if d.asking == nil || d.reply == nil {
 		return
 	}
-	l, late := d.asking.seen(), d.asking.late
+	l, late := d.asking.looked.Load(), d.asking.late
 	d.asking = nil
 	if l == nil {
 		return

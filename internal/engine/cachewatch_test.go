@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"agentd/event"
 	"agentd/internal/prefix"
 	"agentd/internal/prompt"
+	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
 	"agentd/tool"
@@ -182,4 +184,52 @@ func TestLongRequestsAreLookedAtBesideTheCall(t *testing.T) {
 	if b := h.breaks(last); len(b) != 1 || b[0].Part != "section" || b[0].Name != "house" {
 		t.Errorf("a section that changed is told as %+v", b)
 	}
+}
+
+// heldTraces is a store whose traces do not come before they are let.
+type heldTraces struct {
+	store.Store
+	asked, let chan struct{}
+}
+
+func (s *heldTraces) Trace(ctx context.Context, tenant, run string, after, limit int) ([]*store.Trace, error) {
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+	<-s.let
+	return s.Store.Trace(ctx, tenant, run, after, limit)
+}
+
+// A look beside the call that does not end holds up neither who cancels the run nor other
+// runs; but the engine is not closed before it has ended, because it reads the store.
+func TestALookThatDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, func(context.Context, int, *model.Request) (*message.Message, error) { return say("yes") })
+		start := inSession("", "go")
+		for i := range manyMessages {
+			reply, _ := say(fmt.Sprint("reply ", i))
+			start.History = append(start.History, message.User("and"), *reply)
+		}
+		r := h.ends(h.begin(start), "completed")
+		h.engine.Close()
+		held := &heldTraces{Store: h.store, asked: make(chan struct{}, 1), let: make(chan struct{})}
+		h.store = held
+		h.start()
+		r = h.begin(inSession(r.SessionID, "on"))
+		<-held.asked
+		synctest.Wait()
+		h.cancel(r)
+		h.ends(r, "cancelled")
+		closed := make(chan struct{})
+		go func() { h.engine.Close(); close(closed) }()
+		synctest.Wait()
+		select {
+		case <-closed:
+			t.Error("the engine is closed, and a look still reads the store")
+		default:
+		}
+		close(held.let)
+		<-closed
+	})
 }
