@@ -87,7 +87,7 @@ func (a *asked) lookAt(ctx context.Context, req *model.Request, c *cure) {
 	if !a.awaitLook(ctx) {
 		return
 	}
-	if a.d.e.hooked() || len(seen.Messages)-a.d.caching.hashed().Len() < manyMessages {
+	if a.d.e.hooked() || len(seen.Messages)-a.d.caching.hashed() < manyMessages {
 		a.look(ctx, &seen, entry, c)
 		return
 	}
@@ -105,18 +105,18 @@ func (a *asked) lookAt(ctx context.Context, req *model.Request, c *cure) {
 // call, which need not wait for it, and not ahead of it.
 const manyMessages = 128
 
-// hashed is what the printer has seen.
-func (w *cacheWatch) hashed() prefix.Seen {
+// hashed is of how many messages there are hashes.
+func (w *cacheWatch) hashed() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.printer.Seen()
+	return w.printer.Kept()
 }
 
 // resume goes on with what was hashed before, unless more has been since.
 func (w *cacheWatch) resume(s prefix.Seen) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.printer.Seen().Len() == 0 {
+	if w.printer.Kept() == 0 {
 		w.printer.Resume(s)
 	}
 }
@@ -276,7 +276,8 @@ func (d *driver) answered(b *batch, in run.ModelDone) {
 	if d.asking == nil || d.reply == nil {
 		return
 	}
-	l, late := d.asking.looked.Load(), d.asking.late
+	ask := d.asking
+	l, late := ask.looked.Load(), ask.late
 	d.asking = nil
 	if l == nil {
 		return
@@ -303,9 +304,28 @@ func (d *driver) answered(b *batch, in run.ModelDone) {
 	w.mu.Lock()
 	w.before, w.run, w.print = &short, d.ref.ID, l.print
 	w.mu.Unlock()
-	d.e.warm.note(Ref{d.ref.Tenant, d.row.SessionID}, w.hashed())
+	d.noteHashes(ask)
 	// If it is never committed no conversation has its entry.
 	d.e.prefixes.put(Ref{d.ref.Tenant, d.row.SessionID}, &short)
+}
+
+// noteHashes keeps with the session what was hashed of a request, as far as it is of what is
+// kept of the session. The next run reads again what this one says, so that the hashes of
+// that are of no use to it, and would hold on to memory that nobody counts.
+func (d *driver) noteHashes(ask *asked) {
+	n := slices.IndexFunc(ask.origins, func(o origin) bool { return o.own })
+	if n < 0 {
+		n = len(ask.origins)
+	}
+	session := Ref{d.ref.Tenant, d.row.SessionID}
+	if n += len(d.agent.Examples); !d.e.warm.wants(session, d.conv.read, n) {
+		return
+	}
+	w := &d.caching
+	w.mu.Lock()
+	seen := w.printer.Seen(n)
+	w.mu.Unlock()
+	d.e.warm.note(session, d.conv.read, seen)
 }
 
 // recentPrefixes are the last requests of sessions that were driven here lately, so that

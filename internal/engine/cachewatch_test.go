@@ -11,6 +11,7 @@ import (
 	"agentd/event"
 	"agentd/internal/prefix"
 	"agentd/internal/prompt"
+	"agentd/internal/run"
 	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
@@ -232,4 +233,37 @@ func TestALookThatDoesNotEnd(t *testing.T) {
 		close(held.let)
 		<-closed
 	})
+}
+
+// What is kept with a session of what was hashed is of what is kept of its conversation,
+// however much the runs say: that is read again by the next one, and is not held meanwhile.
+func TestHashesHoldNothingElse(t *testing.T) {
+	h := newHarness(t, func(_ context.Context, step int, _ *model.Request) (*message.Message, error) {
+		if step < 3 {
+			return say("", call(fmt.Sprint("c", step), "echo", `{"text":"very much"}`))
+		}
+		return say("yes")
+	}, echoTool(tool.Read))
+	h.agents["test"].Examples = []message.Message{message.User("for example")}
+	start := inSession("", "go")
+	for range warmEntries {
+		reply, _ := say("reply")
+		start.History = append(start.History, message.User("and"), *reply)
+	}
+	r := h.ends(h.begin(start), "completed")
+	for i := range 3 {
+		h.ends(h.begin(inSession(r.SessionID, "on")), "completed")
+		w := h.engine.warm.get(Ref{store.DefaultTenant, r.SessionID})
+		if w == nil || w.hashed.Len() != 1+len(w.items) {
+			t.Fatalf("run %d: of %d messages %d are hashed", i, len(w.items), w.hashed.Len())
+		}
+		if h.engine.warm.bytes != w.bytes {
+			t.Errorf("run %d: %d bytes, and %d of the session", i, h.engine.warm.bytes, w.bytes)
+		}
+		next := &driver{e: h.engine, ref: ref(r.ID), row: &store.Run{SessionID: r.SessionID}, agent: noAgent()}
+		next.state.Leaf, next.state.Status = w.leaf, run.Running
+		if err := next.loadConversation(t.Context()); err != nil || next.caching.hashed() != w.hashed.Len() {
+			t.Errorf("run %d: the next one goes on with %d hashes, %v", i, next.caching.hashed(), err)
+		}
+	}
 }
