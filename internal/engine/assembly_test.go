@@ -81,7 +81,7 @@ func assemble(tb testing.TB, e *Engine, id, leaf string) (messages int, wait fun
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return len(req.Messages), ask.awaitLook
+	return len(req.Messages), func() { ask.awaitLook(tb.Context()) }
 }
 
 // BenchmarkAssembly is a session of 2,000 entries, read and made into a request: whole, the
@@ -246,15 +246,19 @@ func TestKeptConversations(t *testing.T) {
 
 	// What goes on from the same conversation in two ways is kept apart.
 	texts(two)
-	at := e.warm.get(ses)
+	three := write(two+"w", two, "message", "and there is room behind it")
+	at := e.kept(t.Context(), ses, three)
+	if cap(at.items) == len(at.items) {
+		t.Fatal("nothing can be written behind what is kept")
+	}
 	var ways []*warmSession
 	for _, of := range []string{"x", "y", "z"} {
 		e.warm.put(at)
-		ways = append(ways, e.kept(t.Context(), ses, write(two+of, two, "message", "on "+of)))
+		ways = append(ways, e.kept(t.Context(), ses, write(three+of, three, "message", "on "+of)))
 	}
 	for i, of := range []string{"x", "y", "z"} {
 		w := ways[i]
-		if w == nil || len(w.items) != len(at.items)+1 || w.items[len(w.items)-1].Entry != two+of {
+		if w == nil || len(w.items) != len(at.items)+1 || w.items[len(w.items)-1].Entry != three+of {
 			t.Errorf("the way to %s has another end", of)
 		}
 	}

@@ -84,50 +84,55 @@ func (a *asked) lookAt(ctx context.Context, req *model.Request, c *cure) {
 		}
 		return a.origins[i].entry
 	}
-	a.awaitLook()
+	if !a.awaitLook(ctx) {
+		return
+	}
 	if a.d.e.hooked() || len(seen.Messages)-a.d.caching.hashed() < manyMessages {
 		a.look(ctx, &seen, entry, c)
 		return
 	}
 	done := make(chan struct{})
 	a.looking.Store(&done)
-	go func() {
+	if !a.d.e.beside(func() {
 		defer close(done)
 		a.look(a.d.ctx, &seen, entry, c) // the call may be over sooner
-	}()
+	}) {
+		close(done)
+	}
 }
 
 // manyMessages is how many messages that were not hashed before are hashed beside the
 // call, which need not wait for it, and not ahead of it.
 const manyMessages = 128
 
-// hashed is of how many messages the printer has hashes.
+// hashed is of how many messages there are hashes.
 func (w *cacheWatch) hashed() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.printer.Len()
+	return w.printer.Kept()
 }
 
 // resume goes on with what was hashed before, unless more has been since.
 func (w *cacheWatch) resume(s prefix.Seen) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.printer.Len() == 0 {
+	if w.printer.Kept() == 0 {
 		w.printer.Resume(s)
 	}
 }
 
-// awaitLook waits for a look that began beside a call.
-func (a *asked) awaitLook() {
+// awaitLook waits for a look that began beside a call. It is false if the call is to end
+// sooner. The driver itself never waits: a look reads the store, and who cancels the run
+// is heard meanwhile.
+func (a *asked) awaitLook(ctx context.Context) bool {
 	if done := a.looking.Load(); done != nil {
-		<-*done
+		select {
+		case <-*done:
+		case <-ctx.Done():
+			return false
+		}
 	}
-}
-
-// seen is what was found of the request that was made last, nil if there is none.
-func (a *asked) seen() *looked {
-	a.awaitLook()
-	return a.looked.Load()
+	return true
 }
 
 // look compares a request with the one before it. entry names its messages. It runs
@@ -271,7 +276,8 @@ func (d *driver) answered(b *batch, in run.ModelDone) {
 	if d.asking == nil || d.reply == nil {
 		return
 	}
-	l, late := d.asking.seen(), d.asking.late
+	ask := d.asking
+	l, late := ask.looked.Load(), ask.late
 	d.asking = nil
 	if l == nil {
 		return
@@ -297,12 +303,29 @@ func (d *driver) answered(b *batch, in run.ModelDone) {
 	w := &d.caching
 	w.mu.Lock()
 	w.before, w.run, w.print = &short, d.ref.ID, l.print
-	if session := (Ref{d.ref.Tenant, d.row.SessionID}); d.e.warm.has(session) {
-		d.e.warm.note(session, w.printer.Seen())
-	}
 	w.mu.Unlock()
+	d.noteHashes(ask)
 	// If it is never committed no conversation has its entry.
 	d.e.prefixes.put(Ref{d.ref.Tenant, d.row.SessionID}, &short)
+}
+
+// noteHashes keeps with the session what was hashed of a request, as far as it is of what is
+// kept of the session. The next run reads again what this one says, so that the hashes of
+// that are of no use to it, and would hold on to memory that nobody counts.
+func (d *driver) noteHashes(ask *asked) {
+	n := slices.IndexFunc(ask.origins, func(o origin) bool { return o.own })
+	if n < 0 {
+		n = len(ask.origins)
+	}
+	session := Ref{d.ref.Tenant, d.row.SessionID}
+	if n += len(d.agent.Examples); !d.e.warm.wants(session, d.conv.read, n) {
+		return
+	}
+	w := &d.caching
+	w.mu.Lock()
+	seen := w.printer.Seen(n)
+	w.mu.Unlock()
+	d.e.warm.note(session, d.conv.read, seen)
 }
 
 // recentPrefixes are the last requests of sessions that were driven here lately, so that

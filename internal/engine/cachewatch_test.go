@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"agentd/event"
 	"agentd/internal/prefix"
 	"agentd/internal/prompt"
+	"agentd/internal/run"
+	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
 	"agentd/tool"
@@ -181,5 +184,86 @@ func TestLongRequestsAreLookedAtBesideTheCall(t *testing.T) {
 	last := h.ends(h.begin(inSession(runs[0].SessionID, "and on")), "completed")
 	if b := h.breaks(last); len(b) != 1 || b[0].Part != "section" || b[0].Name != "house" {
 		t.Errorf("a section that changed is told as %+v", b)
+	}
+}
+
+// heldTraces is a store whose traces do not come before they are let.
+type heldTraces struct {
+	store.Store
+	asked, let chan struct{}
+}
+
+func (s *heldTraces) Trace(ctx context.Context, tenant, run string, after, limit int) ([]*store.Trace, error) {
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+	<-s.let
+	return s.Store.Trace(ctx, tenant, run, after, limit)
+}
+
+// A look beside the call that does not end holds up neither who cancels the run nor other
+// runs; but the engine is not closed before it has ended, because it reads the store.
+func TestALookThatDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, func(context.Context, int, *model.Request) (*message.Message, error) { return say("yes") })
+		start := inSession("", "go")
+		for i := range manyMessages {
+			reply, _ := say(fmt.Sprint("reply ", i))
+			start.History = append(start.History, message.User("and"), *reply)
+		}
+		r := h.ends(h.begin(start), "completed")
+		h.engine.Close()
+		held := &heldTraces{Store: h.store, asked: make(chan struct{}, 1), let: make(chan struct{})}
+		h.store = held
+		h.start()
+		r = h.begin(inSession(r.SessionID, "on"))
+		<-held.asked
+		synctest.Wait()
+		h.cancel(r)
+		h.ends(r, "cancelled")
+		closed := make(chan struct{})
+		go func() { h.engine.Close(); close(closed) }()
+		synctest.Wait()
+		select {
+		case <-closed:
+			t.Error("the engine is closed, and a look still reads the store")
+		default:
+		}
+		close(held.let)
+		<-closed
+	})
+}
+
+// What is kept with a session of what was hashed is of what is kept of its conversation,
+// however much the runs say: that is read again by the next one, and is not held meanwhile.
+func TestHashesHoldNothingElse(t *testing.T) {
+	h := newHarness(t, func(_ context.Context, step int, _ *model.Request) (*message.Message, error) {
+		if step < 3 {
+			return say("", call(fmt.Sprint("c", step), "echo", `{"text":"very much"}`))
+		}
+		return say("yes")
+	}, echoTool(tool.Read))
+	h.agents["test"].Examples = []message.Message{message.User("for example")}
+	start := inSession("", "go")
+	for range warmEntries {
+		reply, _ := say("reply")
+		start.History = append(start.History, message.User("and"), *reply)
+	}
+	r := h.ends(h.begin(start), "completed")
+	for i := range 3 {
+		h.ends(h.begin(inSession(r.SessionID, "on")), "completed")
+		w := h.engine.warm.get(Ref{store.DefaultTenant, r.SessionID})
+		if w == nil || w.hashed.Len() != 1+len(w.items) {
+			t.Fatalf("run %d: of %d messages %d are hashed", i, len(w.items), w.hashed.Len())
+		}
+		if h.engine.warm.bytes != w.bytes {
+			t.Errorf("run %d: %d bytes, and %d of the session", i, h.engine.warm.bytes, w.bytes)
+		}
+		next := &driver{e: h.engine, ref: ref(r.ID), row: &store.Run{SessionID: r.SessionID}, agent: noAgent()}
+		next.state.Leaf, next.state.Status = w.leaf, run.Running
+		if err := next.loadConversation(t.Context()); err != nil || next.caching.hashed() != w.hashed.Len() {
+			t.Errorf("run %d: the next one goes on with %d hashes, %v", i, next.caching.hashed(), err)
+		}
 	}
 }

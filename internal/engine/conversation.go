@@ -19,6 +19,7 @@ type conversation struct {
 	messages []message.Message
 	origins  []origin // of the messages
 	tip      string   // the entry of the last message
+	read     string   // the leaf up to which it was read
 	// told is what the messages say beside people's words, by kind.
 	told prompt.Told
 	// settings are what the session's path amounts to, as it was read.
@@ -286,7 +287,7 @@ func (d *driver) loadConversation(ctx context.Context) error {
 	c := &d.conv
 	problems := c.problems
 	d.measured = measured{} // that was of another reading of the conversation
-	*c = conversation{tip: leaf, inputs: map[string]*message.Message{}}
+	*c = conversation{tip: leaf, read: leaf, inputs: map[string]*message.Message{}}
 	items, made, bad := read.Context(path) // of a path, they are nobody else's yet
 	if warm != nil {
 		items, made, bad = warm.items[:len(warm.items):len(warm.items)], warm.made, warm.problems

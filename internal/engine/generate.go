@@ -110,6 +110,7 @@ func (d *driver) callModel(eff run.CallModel) func() {
 			}
 			in := ask.again(ctx, cancel, g, g.run(ctx, cancel, req), paid)
 			ask.noteLess(in, paid)
+			ask.awaitLook(ctx)
 			stop()
 			a.end(in)
 		})

@@ -211,7 +211,7 @@ func (w *watchedCall) ended(e *Engine, in run.Input) {
 		if w.ask == nil {
 			break // a summary, which goes on from nothing
 		}
-		if l := w.ask.seen(); l != nil {
+		if l := w.ask.looked.Load(); l != nil {
 			s.Broken = l.broken
 		}
 	case run.ModelFailed:

@@ -76,19 +76,25 @@ func (w *warmSessions) put(s *warmSession) {
 	}
 }
 
-// has is whether a session is kept.
-func (w *warmSessions) has(session Ref) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.all[session] != nil
-}
-
-// note keeps what was hashed for a request of a session that is kept.
-func (w *warmSessions) note(session Ref, hashed prefix.Seen) {
+// wants is whether the hashes of n messages are not kept yet with a session that is kept up
+// to a leaf.
+func (w *warmSessions) wants(session Ref, leaf string, n int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	el := w.all[session]
-	if el == nil || hashed.Len() == 0 {
+	if el == nil {
+		return false
+	}
+	s := el.Value.(*warmSession)
+	return s.leaf == leaf && s.hashed.Len() != n
+}
+
+// note keeps what was hashed of a session that is kept up to a leaf.
+func (w *warmSessions) note(session Ref, leaf string, hashed prefix.Seen) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	el := w.all[session]
+	if el == nil || el.Value.(*warmSession).leaf != leaf || hashed.Len() == 0 {
 		return
 	}
 	s := *el.Value.(*warmSession) // others have it

@@ -57,3 +57,14 @@ func (w *workers) close() {
 	}
 	w.idle = nil
 }
+
+// beside runs f in a goroutine that the engine waits for when it is closed. Once it closes,
+// f is not run, and beside gives false.
+func (e *Engine) beside(f func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.wg.Go(f)
+	}
+	return !e.closed
+}

@@ -213,7 +213,7 @@ type Printer struct {
 	Mutable bool
 
 	seen   Seen
-	shared bool // others may have what was seen
+	shared bool // others have what was seen
 	hasher
 }
 
@@ -243,17 +243,20 @@ func knownBy(m *message.Message) known {
 	return k
 }
 
-// Seen gives what the printer has seen last, nothing if it keeps nothing.
-func (p *Printer) Seen() Seen {
-	if p.Mutable {
-		return Seen{}
-	}
-	p.shared = true
-	return p.seen
+// Seen copies what the printer has seen last of the first n messages of a request; nothing
+// if it keeps nothing.
+func (p *Printer) Seen(n int) Seen {
+	n = min(n, p.Kept())
+	return Seen{slices.Clone(p.seen.of[:n]), slices.Clone(p.seen.hashes[:n])}
 }
 
-// Len is of how many messages it keeps hashes.
-func (p *Printer) Len() int { return p.seen.Len() }
+// Kept is of how many messages the printer has seen it keeps the hashes.
+func (p *Printer) Kept() int {
+	if p.Mutable {
+		return 0
+	}
+	return p.seen.Len()
+}
 
 // Resume goes on with what another printer has seen.
 func (p *Printer) Resume(s Seen) { p.seen, p.shared = s, true }

@@ -207,7 +207,7 @@ func TestPrintersGoOn(t *testing.T) {
 	}
 	var a Printer
 	a.Print(first(20), "m", entry)
-	seen := a.Seen()
+	seen := a.Seen(20)
 	other := first(20)
 	other.Messages = append(other.Messages, message.User("another way"), message.User("and on"))
 	for i, r := range []*model.Request{first(25), other, first(15), other, first(40)} {
@@ -233,7 +233,7 @@ func TestPrintersGoOn(t *testing.T) {
 	if got := b.Print(changed, "m", entry); !reflect.DeepEqual(got, want(changed)) {
 		t.Error("a message that was replaced has the hash of the one before")
 	}
-	if a.Mutable = true; a.Seen().Len() != 0 {
+	if a.Mutable = true; a.Seen(40).Len() != 0 {
 		t.Error("what may change is given to another printer")
 	}
 }
