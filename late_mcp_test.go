@@ -21,8 +21,8 @@ fallthrough: "You said: {{.User}}"
 `
 
 // The tools of an MCP server change while agentd is down. By the rules of each provider the
-// session's next requests read all that was sent before: the profile has an MCP server, so
-// its conversations keep their lists without being told to.
+// session's next requests read all that was sent before, because the profile has its
+// conversations keep their lists.
 func TestASessionKeepsItsCacheWhenAServersToolsChange(t *testing.T) {
 	s, err := script.Parse("late.yaml", []byte(lateScript))
 	if err != nil {

@@ -2,7 +2,9 @@ package message
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -87,12 +89,20 @@ func UnmarshalContent(raw json.RawMessage) ([]Block, error) {
 	default:
 		return nil, fmt.Errorf("content must be a string or a list of blocks, not %s", raw[:1])
 	}
-	var blocks []Block
-	if err := json.Unmarshal(raw, &blocks); err != nil {
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
 		return nil, err
 	}
-	for i := range blocks {
-		if err := blocks[i].Validate(); err != nil {
+	blocks := make([]Block, len(list))
+	for i, b := range list {
+		err := json.Unmarshal(b, &blocks[i])
+		if t := (*json.UnmarshalTypeError)(nil); errors.As(err, &t) {
+			err = fmt.Errorf("%s can not be a JSON %s", cmp.Or(t.Field, "a block"), t.Value)
+		}
+		if err == nil {
+			err = blocks[i].Validate()
+		}
+		if err != nil {
 			return nil, fmt.Errorf("block %d: %w", i, err)
 		}
 	}

@@ -44,6 +44,14 @@ func TestUnmarshalContent(t *testing.T) {
 			t.Errorf("%s: %v, %v", c.in, got, err)
 		}
 	}
+	for in, want := range map[string]string{
+		`[{"type":"text","text":"a"},{"type":"text","text":7}]`: "block 1: text can not be a JSON number",
+		`["x"]`: "block 0: a block can not be a JSON string",
+	} {
+		if _, err := UnmarshalContent(json.RawMessage(in)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", in, err, want)
+		}
+	}
 	for _, bad := range []string{``, `3`, `{"type":"video"}`, `[{"type":"image"}]`, `[{"type":"toolCall"}]`, `["x"]`, `{`} {
 		if got, err := UnmarshalContent(json.RawMessage(bad)); err == nil {
 			t.Errorf("%s is read as %v", bad, got)

@@ -62,11 +62,15 @@ func (a *app) listInterrupts(ctx context.Context, p interrupts, status string, l
 	}, "nothing waits for a person")
 }
 
-// asked is what is to be decided about, on a line. Of approvals that is the call: what
-// the prompts of several say is often the same.
+// asked is what is to be decided about, on a line. Of approvals that is the call, and why
+// it is asked about: what else the prompts of several say is often the same.
 func asked(i *client.Interrupt) string {
 	if i.Kind == "approval" && i.ToolCall != nil && i.ToolCall.Name != raiseBudget {
-		return shorten("May it run? "+i.ToolCall.Name+" "+string(i.ToolCall.Args), 100)
+		call := shorten("May it run? "+i.ToolCall.Name+" "+string(i.ToolCall.Args), 100)
+		if why, ok := strings.CutPrefix(i.Prompt, "May "+i.ToolCall.Name+" run? "); ok {
+			call += " " + shorten(why, 80)
+		}
+		return call
 	}
 	return shorten(i.Prompt, 100)
 }

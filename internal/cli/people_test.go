@@ -50,6 +50,11 @@ func TestApprovalsShowTheirCalls(t *testing.T) {
 			t.Errorf("%s: %s, %s", i.Kind, got, amends(i))
 		}
 	}
+	// Why it is asked about is what tells a call that nobody wanted from one that somebody did.
+	told := &client.Interrupt{Kind: "approval", Prompt: "May remember run? (it may come from outputs of tools)", ToolCall: &event.Tool{Name: "remember", Args: []byte(`{"text":"x"}`)}}
+	if got, want := asked(told), `May it run? remember {"text":"x"} (it may come from outputs of tools)`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	if s := amends(&client.Interrupt{Kind: "plan"}); !strings.Contains(s, `{"plan": "…"}`) {
 		t.Error(s)
 	}

@@ -83,7 +83,11 @@ func (a *app) showCache(ctx context.Context, p caches, id string) error {
 	t := &all.Total
 	without := ""
 	if full := t.Cost + t.Saved; full > 0 && t.Saved != 0 {
-		without = fmt.Sprintf(", %.1f%% less than without a cache", float64(t.Saved)*100/float64(full))
+		part, than := float64(t.Saved)*100/float64(full), "less"
+		if part < 0 {
+			part, than = -part, "more" // more was written than read
+		}
+		without = fmt.Sprintf(", %.1f%% %s than without a cache", part, than)
 	}
 	_, err = fmt.Fprintf(a.Out, "\n%s: %.1f%% of %d prompt tokens came from the cache; $%s, $%s saved%s; %d broken, %d expired\n", count(t.Steps, "step"), t.Ratio*100,
 		t.Input+t.CacheRead+t.CacheWrite, t.Cost, t.Saved, without, t.Breaks, t.Expired)

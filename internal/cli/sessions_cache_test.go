@@ -13,12 +13,15 @@ import (
 )
 
 // cachePages is a session of so many steps.
-type cachePages struct{ steps []client.CacheStep }
+type cachePages struct {
+	steps []client.CacheStep
+	saved message.Money
+}
 
 func (p cachePages) Cache(_ context.Context, id, cursor string, limit int) (*client.Cache, error) {
 	from := 0
 	_, _ = fmt.Sscan(cursor, &from)
-	out := &client.Cache{SessionID: id, Steps: p.steps[from:], Total: client.CacheTotal{Steps: len(p.steps), Input: 10, CacheRead: 90, Ratio: 0.9, Cost: message.Dollar / 4, Saved: message.Dollar * 3 / 4, Breaks: 1, Expired: 1}}
+	out := &client.Cache{SessionID: id, Steps: p.steps[from:], Total: client.CacheTotal{Steps: len(p.steps), Input: 10, CacheRead: 90, Ratio: 0.9, Cost: message.Dollar / 4, Saved: p.saved, Breaks: 1, Expired: 1}}
 	if len(out.Steps) > limit {
 		out.Steps, out.Cursor = out.Steps[:limit], fmt.Sprint(from+limit)
 	}
@@ -42,7 +45,7 @@ func TestSessionsCacheExplains(t *testing.T) {
 	}
 	var out bytes.Buffer
 	a := &app{Streams: Streams{Out: &out, Terminal: true}}
-	if err := a.showCache(t.Context(), cachePages{steps}, "ses_1"); err != nil {
+	if err := a.showCache(t.Context(), cachePages{steps, message.Dollar * 3 / 4}, "ses_1"); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()
@@ -51,5 +54,10 @@ func TestSessionsCacheExplains(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
+	}
+	// One request that was written and never read costs more than it would have without.
+	out.Reset()
+	if err := a.showCache(t.Context(), cachePages{steps[:1], -message.Dollar / 20}, "ses_1"); err != nil || !strings.Contains(out.String(), ", 25.0% more than without a cache") {
+		t.Errorf("%v\n%s", err, &out)
 	}
 }

@@ -245,7 +245,11 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 	}
 	c := d.compaction(eff, d.conv.messages[:len(d.conv.messages):len(d.conv.messages)], d.findCut(&s, eff.Reason))
 	if !c.cut.Any() {
-		return nothing("there is nothing to leave out: what was said last has to stay")
+		why := "there is nothing to leave out: what was said last has to stay"
+		if overflow {
+			why = "the provider refused the request as too large, and " + why + d.figures(&s)
+		}
+		return nothing(why)
 	}
 	if d.conv.made != nil {
 		c.earlier = d.conv.made.Compaction
@@ -257,6 +261,15 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 	c.describe(&s)
 	c.begin(s, b)
 	return nil
+}
+
+// figures says what of a request is how large, for people who wonder what to make smaller.
+func (d *driver) figures(s *sizes) string {
+	window := "not known"
+	if s.window > 0 {
+		window = fmt.Sprintf("%d", s.window)
+	}
+	return fmt.Sprintf(" (about %d tokens, those of the system prompt and the tools %d, the context window of %s: %s)", s.count.Tokens(d.conv.messages), s.fixed, d.model().Name, window)
 }
 
 // compaction is one of messages that are cut so.

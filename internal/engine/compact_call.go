@@ -47,7 +47,8 @@ func (c *compaction) run(ctx context.Context, s *sizes) (run.Input, error) {
 	if c.front > 0 {
 		body.Fit(c.front, s.count)
 	}
-	body.TokensAfter = s.fixed
+	// What is no conversation, by what the provider said of all of it where it did.
+	body.TokensAfter = min(max(body.TokensBefore-s.count.Tokens(c.msgs), s.fixed*correctLeast/100), s.fixed*correctMost/100)
 	if m, ok := body.Message(0); ok {
 		body.TokensAfter += s.count.Tokens([]message.Message{m})
 	}

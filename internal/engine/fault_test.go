@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -360,7 +361,7 @@ func TestOverflowEndsTheRun(t *testing.T) {
 	script, _ := failing(9, &model.Error{Class: model.ClassOverflow, Provider: "fake"})
 	h := newHarness(t, script)
 	r := h.ends(h.run("go"), "failed")
-	if r.StopReason != "context_overflow" || r.Error.Hint == "" {
+	if r.StopReason != "context_overflow" || r.Error.Hint == "" || !regexp.MustCompile(`the provider refused .*about \d+ tokens, .* the tools \d+, .* fake/m: not known`).MatchString(r.Error.Message) {
 		t.Errorf("%+v, %+v", r, r.Error)
 	}
 }

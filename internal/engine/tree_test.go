@@ -292,6 +292,7 @@ func TestCustomEntries(t *testing.T) {
 	}
 	add("custom", `{"type":"secret","data":{"a":1}}`)
 	add("custom", `{"type":"note","content":[{"type":"text","text":"the door is open"}]}`)
+	add("custom", `{"type":"note","content":"so is the window"}`)
 	add("model_change", `{"provider":"p","model":"m"}`)
 	add("mode_change", `{"mode":"plan"}`)
 	add("thinking_change", `{"level":"high"}`)
@@ -299,7 +300,7 @@ func TestCustomEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.ends(h.begin(StartRequest{SessionID: ses.ID, Input: blocks("go on")}), "completed")
-	if rec.last() != "the door is open|go on" {
+	if rec.last() != "the door is open|so is the window|go on" {
 		t.Errorf("the model was shown %q", rec.last())
 	}
 	v, err := h.engine.Tree(ctx, Ref{store.DefaultTenant, ses.ID})

@@ -239,7 +239,7 @@ func readOwn(f *File, lines *lineReader) error {
 func ownEntry(raw []byte) (*store.Entry, error) {
 	var l fileEntry
 	if err := json.Unmarshal(raw, &l); err != nil {
-		return nil, fmt.Errorf("it is not an entry: %w", err)
+		return nil, fmt.Errorf("it is not an entry: %w", legible(err))
 	}
 	if l.Type == "" || l.Type == "session" || len(l.Type) > MaxLabel || !utf8.ValidString(l.Type) || strings.ContainsFunc(l.Type, func(r rune) bool { return r <= ' ' }) {
 		return nil, fmt.Errorf("type: %q is no kind of entry", clip(l.Type))
@@ -288,21 +288,21 @@ func readMessage(raw json.RawMessage) (m message.Message, err error) {
 		Content json.RawMessage `json:"content"`
 	}
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return m, fmt.Errorf("message: %w", err)
+		return m, fmt.Errorf("message: %w", legible(err))
 	}
 	var text string
 	if json.Unmarshal(c.Content, &text) == nil && len(c.Content) > 0 && c.Content[0] == '"' {
 		var with map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &with); err != nil {
-			return m, fmt.Errorf("message: %w", err)
+			return m, fmt.Errorf("message: %w", legible(err))
 		}
 		delete(with, "content")
 		if raw, err = json.Marshal(with); err != nil {
-			return m, fmt.Errorf("message: %w", err)
+			return m, fmt.Errorf("message: %w", legible(err))
 		}
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, fmt.Errorf("message: %w", err)
+		return m, fmt.Errorf("message: %w", legible(err))
 	}
 	if text != "" {
 		m.Content = []message.Block{message.Text(text)}

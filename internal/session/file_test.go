@@ -146,6 +146,11 @@ func TestReadSaysWhere(t *testing.T) {
 		{"an unknown member", head + one + `{"type":"label","id":"b","parentId":"a","data":{"target":"a","x":1}}`, "line 3: data"},
 		{"control characters", head + one + `{"type":"label","id":"b","parentId":"a","data":{"target":"a","label":"\u001b[2J"}}`, "line 3: data.label"},
 		{"a custom call", head + `{"type":"custom","id":"b","data":{"type":"x","content":[{"type":"toolCall","name":"rm"}]}}`, "line 2: data.content[0]"},
+		{"a label of numbers", head + one + `{"type":"label","id":"b","parentId":"a","data":{"target":"a","label":7}}`, "line 3: data.label: can not be a JSON number"},
+		{"a custom number", head + `{"type":"custom","id":"b","data":{"type":"x","content":7}}`, "line 2: data.content: can not be a JSON number"},
+		{"no body", head + `{"type":"custom","id":"b","data":[]}`, "line 2: data: can not be a JSON array"},
+		{"a role of numbers", head + `{"type":"message","id":"a","message":{"role":7}}`, "line 2: message: role can not be a JSON number"},
+		{"a list", head + `[]`, "line 2: it is not an entry: it can not be a JSON array"},
 		{"long lines", head + strings.Replace(one, `"x"`, `"`+strings.Repeat("x", 300)+`"`, 1), "line 2: it is too large"},
 		{"many entries", head + one + strings.Replace(one, `"a"`, `"b"`, 1) + strings.Replace(one, `"a"`, `"c"`, 1) + strings.Replace(one, `"a"`, `"d"`, 1), "line 5: it is too large: the file has more than 3 entries"},
 		{"large files", head + strings.Repeat("\n", 2000), "it is too large: the file has more than 1500 bytes"},
@@ -157,6 +162,19 @@ func TestReadSaysWhere(t *testing.T) {
 				t.Errorf("%v, want %s", err, c.want)
 			}
 		})
+	}
+}
+
+// A custom entry says what models are shown as a message does, also in one text.
+func TestACustomContentThatIsAText(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"type":"x","content":"the door is open"}`: `{"type":"x","content":[{"type":"text","text":"the door is open"}]}`,
+		`{"type":"x","content":""}`:                 `{"type":"x"}`,
+		`{"type":"x","content":null}`:               `{"type":"x"}`,
+	} {
+		if got, err := CheckData(KindCustom, json.RawMessage(data)); err != nil || string(got) != want {
+			t.Errorf("%s: %s %v", data, got, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -340,10 +341,13 @@ func CheckData(kind string, data json.RawMessage) (json.RawMessage, error) {
 	if len(data) == 0 {
 		data = []byte("{}")
 	}
+	if kind == KindCustom {
+		data = blocks(data)
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(body); err != nil {
-		return nil, wrong("data", "%w", err)
+		return nil, unread(err)
 	}
 	if dec.More() {
 		return nil, wrong("data", "there is more than one value")
@@ -356,6 +360,45 @@ func CheckData(kind string, data json.RawMessage) (json.RawMessage, error) {
 		return nil, wrong("data", "%w", err)
 	}
 	return out, nil
+}
+
+// blocks makes a content that is a string the one block that it stands for. Any other body
+// stays as it is, for whoever reads it to say what is wrong.
+func blocks(data json.RawMessage) json.RawMessage {
+	var with map[string]json.RawMessage
+	var text string
+	if json.Unmarshal(data, &with) != nil || len(with["content"]) == 0 || with["content"][0] != '"' || json.Unmarshal(with["content"], &text) != nil {
+		return data
+	}
+	delete(with, "content")
+	if text != "" {
+		b, err := json.Marshal([]message.Block{message.Text(text)})
+		if err != nil {
+			return data
+		}
+		with["content"] = b
+	}
+	out, err := json.Marshal(with)
+	if err != nil {
+		return data
+	}
+	return out
+}
+
+// unread says why a body can not be decoded.
+func unread(err error) error {
+	if t := (*json.UnmarshalTypeError)(nil); errors.As(err, &t) {
+		return wrong(strings.TrimSuffix("data."+t.Field, "."), "can not be a JSON %s", clip(t.Value))
+	}
+	return wrong("data", "%s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// legible says in terms of the JSON, and not of Go's types, why it can not be decoded.
+func legible(err error) error {
+	if t := (*json.UnmarshalTypeError)(nil); errors.As(err, &t) {
+		return fmt.Errorf("%s can not be a JSON %s", cmp.Or(t.Field, "it"), clip(t.Value))
+	}
+	return err
 }
 
 func compact(raw json.RawMessage) json.RawMessage {
