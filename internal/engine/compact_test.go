@@ -190,6 +190,26 @@ func TestAnOverflowIsCompactedAndTheRunGoesOn(t *testing.T) {
 	}
 }
 
+// What is too large also after it was compacted ends the run, and says what to do.
+func TestASecondOverflowSaysWhatToDo(t *testing.T) {
+	w := &windowed{window: 6000}
+	h := newHarness(t, w.generate)
+	h.windowed(w, true)
+	id, _ := h.talk(8)
+	w.answer = func(int, *model.Request) (*message.Message, error) {
+		return nil, &model.Error{Class: model.ClassOverflow, Provider: "fake", Status: 400, Message: "prompt is too long"}
+	}
+	r := h.says(id, "go on")
+	if r.Status != "failed" || r.StopReason != "model_error" || r.Error.Kind != "overflow" || len(h.compactions(id)) != 1 {
+		t.Fatalf("%s %s %+v", r.Status, r.StopReason, r.Error)
+	}
+	for _, want := range []string{"larger context window", "max_context_tokens", "compaction.reserve_tokens"} {
+		if !strings.Contains(r.Error.Hint, want) {
+			t.Errorf("the hint %q does not name %s", r.Error.Hint, want)
+		}
+	}
+}
+
 // A turn with many calls is compacted in its middle: no call loses its result, the
 // files are carried along, what was asked is known, and the turn ends as it would have.
 func TestATurnIsCompactedInItsMiddle(t *testing.T) {
