@@ -24,14 +24,17 @@ const (
 )
 
 // EncodingOf gives the encoding of a model by its id, with or without the provider's name
-// ahead: "gpt-5.4", "azure/chat", "anthropic.claude-opus-4-8-v1:0". Of one that says
-// nothing it is the zero value.
+// ahead: "gpt-5.4", "azure/chat", "anthropic.claude-opus-4-8-v1:0". What stands behind the
+// last slash is the model's own name, and says it; where that says nothing the name of a
+// provider does whose models are known. Else it is the zero value: what a proxy is called
+// does not say what is behind it.
 func EncodingOf(id string) Encoding {
-	has := func(s string) bool { return strings.Contains(id, s) }
-	begins := func(s string) bool { return strings.HasPrefix(id[strings.LastIndexByte(id, '/')+1:], s) }
+	name := id[strings.LastIndexByte(id, '/')+1:]
+	has := func(s string) bool { return strings.Contains(name, s) }
+	begins := func(s string) bool { return strings.HasPrefix(name, s) }
 	switch {
 	case has("claude"):
-		if newClaude(id) {
+		if newClaude(name) {
 			return Encoding{vocabularyClaude47, imageClaude47}
 		}
 		return Encoding{vocabularyClaude, imageClaude}
@@ -50,10 +53,17 @@ func EncodingOf(id string) Encoding {
 		return Encoding{vocabularyO200K, imageTiles}
 	case has("gpt-4"), has("gpt-3"):
 		return Encoding{vocabularyCL100K, imageTiles}
-	case has("gpt-"), strings.HasPrefix(id, "azure/"), strings.HasPrefix(id, "openai/"):
+	case has("gpt-"):
 		return Encoding{vocabularyO200K, imagePatches}
-	case strings.HasPrefix(id, "anthropic/"):
+	}
+	switch provider, _, _ := strings.Cut(id, "/"); {
+	case provider == id: // it has none
+	case provider == "azure", provider == "openai":
+		return Encoding{vocabularyO200K, imagePatches}
+	case provider == "anthropic":
 		return Encoding{vocabularyClaude47, imageClaude47}
+	case provider == "gemini":
+		return Encoding{vocabularyGemma, imageGemini}
 	}
 	return Encoding{}
 }

@@ -75,18 +75,32 @@ func (e Encoding) Prompt(req *Request) int64 {
 }
 
 // Messages is about how many tokens messages take of a request.
-func (e Encoding) Messages(msgs []message.Message) int64 {
+func (e Encoding) Messages(msgs []message.Message) int64 { return e.Sum(msgs).Tokens() }
+
+// Sum is what messages have ahead of rounding, so that what some of them have can be
+// taken away and added without counting the others again. The zero value is that of none.
+type Sum struct{ parts, tokens int64 }
+
+// Sum adds up what messages have.
+func (e Encoding) Sum(msgs []message.Message) (sum Sum) {
 	f := e.frame()
-	parts, added := int64(0), int64(0)
 	for i := range msgs {
 		p, n := e.content(&msgs[i], &f)
-		parts, added = parts+p, added+n
-		if added += f.message; msgs[i].Role == message.RoleToolResult {
-			added += f.result
+		sum.parts, sum.tokens = sum.parts+p, sum.tokens+n
+		if sum.tokens += f.message; msgs[i].Role == message.RoleToolResult {
+			sum.tokens += f.result
 		}
 	}
-	return added + whole(parts)
+	return sum
 }
+
+// Instead is the sum with one thing in place of another that it has.
+func (s Sum) Instead(of, other Sum) Sum {
+	return Sum{s.parts - of.parts + other.parts, s.tokens - of.tokens + other.tokens}
+}
+
+// Tokens is about how many tokens that is.
+func (s Sum) Tokens() int64 { return s.tokens + whole(s.parts) }
 
 // Reply is about how many tokens a reply has, as far as it came.
 func (e Encoding) Reply(m *message.Message) int64 {

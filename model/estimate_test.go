@@ -56,6 +56,9 @@ func TestEncodingOf(t *testing.T) {
 		"gpt-4": {vocabularyCL100K, imageTiles}, "gpt-3.5-turbo": {vocabularyCL100K, imageTiles}, "gpt-oss:20b": {text: vocabularyO200K},
 		"gemini/gemini-2.5-pro": {vocabularyGemma, imageGemini2}, "gemini-3.5-flash": {vocabularyGemma, imageGemini}, "gemma3:4b": {vocabularyGemma, imageGemini2},
 		"ollama/llama3.3": {}, "qwen3": {}, "demo1": {}, "": {},
+		"gpt-proxy/llama3.3": {}, "claude-gateway/qwen3": {}, "gemini-proxy/mistral-large": {}, "my-openai/chat": {}, "gemma-box/meta/llama4": {},
+		"gpt-proxy/claude-opus-4-8": {vocabularyClaude47, imageClaude47}, "claude-3-gateway/claude-opus-4-8": {vocabularyClaude47, imageClaude47}, "mini-proxy/gpt-5": {vocabularyO200K, imageTiles},
+		"openrouter/anthropic/claude-sonnet-4-5": {vocabularyClaude, imageClaude}, "gemini/learned": {vocabularyGemma, imageGemini}, "gemini": {vocabularyGemma, imageGemini}, "azure": {},
 	} {
 		if got := EncodingOf(id); got != want {
 			t.Errorf("%q: %+v, want %+v", id, got, want)

@@ -3,13 +3,16 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"agentd/event"
 	"agentd/internal/prefix"
 	"agentd/internal/run"
 	"agentd/internal/session"
+	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
 )
@@ -242,11 +245,31 @@ func (d *driver) rebuilt(ctx context.Context, runID string, last *prefix.Record)
 // recordRows is how many rows of a trace are read at a time.
 const recordRows = 512
 
+// traceRows reads rows of a run's trace. A store that fails is asked again, as it is for a
+// commit: for a moment in which it is busy a cache must not be lost, nor a break be told
+// that nobody can explain. After that it is done without: it only saves and explains, and
+// no session is to stand still for it.
+func (e *Engine) traceRows(ctx context.Context, ref Ref, after int) (rows []*store.Trace, err error) {
+	for n := range commitTries {
+		rows, err = e.store.Trace(ctx, ref.Tenant, ref.ID, after, recordRows)
+		if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
+			return rows, err
+		}
+		select {
+		case <-time.After(commitPause << n):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+	e.log.Warn("what an earlier request was can not be read: its prompt cache may be lost", "run", ref.ID, "error", err)
+	return nil, err
+}
+
 // records gives the records of a run's requests, oldest first. What can not be read is
 // left out: it only explains.
 func (e *Engine) records(ctx context.Context, ref Ref) (out []*prefix.Record) {
 	for after := 0; ; after += recordRows {
-		rows, err := e.store.Trace(ctx, ref.Tenant, ref.ID, after, recordRows)
+		rows, err := e.traceRows(ctx, ref, after)
 		if err != nil {
 			return out
 		}

@@ -148,8 +148,10 @@ type sizes struct {
 	// would be, fixed what of it is no conversation.
 	window, now, fixed     int
 	reserve, keep, summary int
-	// count says how many tokens messages have.
-	count session.Count
+	// count says how many tokens messages have. toldBy is the model whose replies told
+	// how that is corrected, "" if none did.
+	count  session.Count
+	toldBy string
 }
 
 // beside is how many tokens come in front of what stays: the summary of what was said

@@ -143,11 +143,12 @@ func (c *compaction) instruction(earlier, note string) string {
 // askModel asks one model: at once where all fits one request, else part by part, each
 // time with the summary so far.
 func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []message.Message, earlier, note string) (string, error) {
+	count := s.countFor(m)
 	room, most := c.room(m, s, c.instruction(earlier, note)), c.agent.Compaction.requests()
 	for shrunk := 0; ; shrunk++ {
-		parts := session.Digest(msgs, room, most, countOf(m))
+		parts := session.Digest(msgs, room, most, count)
 		if len(parts) > 1 { // the summary so far comes with each
-			parts = session.Digest(msgs, max(room-c.output(m, s), room/3), most, countOf(m))
+			parts = session.Digest(msgs, max(room-c.output(m, s), room/3), most, count)
 		}
 		text, failed, err := c.askParts(ctx, m, s, parts, earlier, note)
 		switch {
@@ -160,7 +161,7 @@ func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []me
 		}
 		largest := 0
 		for _, p := range parts {
-			largest = max(largest, countOf(m).Tokens(p))
+			largest = max(largest, count.Tokens(p))
 		}
 		room = max(largest*2/3, 1)
 	}
@@ -250,12 +251,22 @@ func (c *compaction) output(m *Model, s *sizes) int {
 	return n
 }
 
+// countFor is how a model that summarises counts: with what its replies told, if they did.
+func (s *sizes) countFor(m *Model) session.Count {
+	count := countOf(m)
+	if m.Name == s.toldBy && count.Encoding == s.count.Encoding {
+		count.Percent = s.count.Percent
+	}
+	return count
+}
+
 // room is how many tokens of the conversation fit a request to the model; 0 is no limit.
 func (c *compaction) room(m *Model, s *sizes, instruction string) int {
 	if m.Window <= 0 {
 		return 0
 	}
-	left := m.Window - c.output(m, s) - s.fixed - len(instruction)/3
+	beside := s.fixed + len(instruction)/3
+	left := m.Window - c.output(m, s) - beside*max(s.countFor(m).Percent, 100)/100
 	return max(left*9/10, m.Window/16, 1) // estimates err
 }
 

@@ -88,8 +88,9 @@ func sameAfterReload(t *testing.T, seed uint64, hooked bool) {
 			t.Fatalf("turn %d: %d messages in memory, %d in the store", turn, len(d.conv.messages), len(read.conv.messages))
 		}
 		if count := countOf(&d.agent.Models[0]); !hooked {
-			if was, is := d.correction(count), read.correction(count); was != is {
-				t.Fatalf("turn %d: estimates are corrected to %d %% in memory, to %d %% out of the store", turn, was, is)
+			was, by := d.correction(count)
+			if is, of := read.correction(count); was != is || by != of {
+				t.Fatalf("turn %d: estimates are corrected to %d %% by %q in memory, to %d %% by %q out of the store", turn, was, by, is, of)
 			}
 		}
 		for i := range d.conv.messages {

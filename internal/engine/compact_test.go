@@ -24,6 +24,7 @@ import (
 type windowed struct {
 	mu     sync.Mutex
 	window int
+	times  int64 // how many tokens it takes one for that is estimated; 0: one
 	// requests are those that went through, summaries those for summaries.
 	requests, summaries []*model.Request
 	refused             int
@@ -40,14 +41,14 @@ func summarises(req *model.Request) bool {
 func (w *windowed) generate(_ context.Context, step int, req *model.Request) (*message.Message, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := model.PromptTokens(req)
+	n := model.PromptTokens(req) * max(w.times, 1)
 	if w.window > 0 && n > int64(w.window) {
 		w.refused++
 		return nil, &model.Error{Class: model.ClassOverflow, Provider: "fake", Status: 400, Message: fmt.Sprintf("prompt is too long: %d tokens > %d maximum", n, w.window)}
 	}
 	reply := func(m *message.Message, err error) (*message.Message, error) {
 		if m != nil {
-			out := model.ReplyTokens(m)
+			out := model.ReplyTokens(m) * max(w.times, 1)
 			m.Usage = &message.Usage{Input: n, Output: out, TotalTokens: n + out}
 		}
 		return m, err
@@ -185,6 +186,26 @@ func TestAnOverflowIsCompactedAndTheRunGoesOn(t *testing.T) {
 	for _, d := range want {
 		if !strings.Contains(seen, d) {
 			t.Errorf("%s is lost", d)
+		}
+	}
+}
+
+// What is too large also after it was compacted ends the run, and says what to do.
+func TestASecondOverflowSaysWhatToDo(t *testing.T) {
+	w := &windowed{window: 6000}
+	h := newHarness(t, w.generate)
+	h.windowed(w, true)
+	id, _ := h.talk(8)
+	w.answer = func(int, *model.Request) (*message.Message, error) {
+		return nil, &model.Error{Class: model.ClassOverflow, Provider: "fake", Status: 400, Message: "prompt is too long"}
+	}
+	r := h.says(id, "go on")
+	if r.Status != "failed" || r.StopReason != "model_error" || r.Error.Kind != "overflow" || len(h.compactions(id)) != 1 {
+		t.Fatalf("%s %s %+v", r.Status, r.StopReason, r.Error)
+	}
+	for _, want := range []string{"larger context window", "max_context_tokens", "compaction.reserve_tokens"} {
+		if !strings.Contains(r.Error.Hint, want) {
+			t.Errorf("the hint %q does not name %s", r.Error.Hint, want)
 		}
 	}
 }

@@ -233,6 +233,9 @@ func (g *generation) failed(ctx context.Context, req *model.Request, err error, 
 	failed.At, failed.Free = g.d.at(), !g.began.Load() && free(merr)
 	if failed.Class == run.FailCancelled && partial != nil {
 		p := *partial
+		if g.gateway {
+			p = *unwrapped(&p)
+		}
 		failed.Partial = &p
 	}
 	return failed

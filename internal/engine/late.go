@@ -201,7 +201,7 @@ func (e *Engine) toolset(ctx context.Context, ref Ref, hash string) *toolset {
 		return t
 	}
 	for after := 0; ; after += recordRows {
-		rows, err := e.store.Trace(ctx, ref.Tenant, ref.ID, after, recordRows)
+		rows, err := e.traceRows(ctx, ref, after)
 		if err != nil {
 			return nil
 		}

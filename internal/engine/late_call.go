@@ -61,6 +61,18 @@ func wrap(b *message.Block) message.Block {
 // direct makes the calls of a reply that went through [CallByName] calls of what they
 // call, and tells readers that they began. m is not changed.
 func (g *generation) direct(m *message.Message) *message.Message {
+	out := unwrapped(m)
+	for i := range m.Content {
+		if b := &m.Content[i]; b.Type == message.BlockToolCall && b.Name == CallByName {
+			g.publishStart(&out.Content[i])
+		}
+	}
+	return out
+}
+
+// unwrapped is a reply whose calls that went through [CallByName] are calls of what they
+// call. m is not changed.
+func unwrapped(m *message.Message) *message.Message {
 	out := m
 	for i := range m.Content {
 		b := &m.Content[i]
@@ -76,7 +88,6 @@ func (g *generation) direct(m *message.Message) *message.Message {
 			to := &out.Content[i]
 			to.Name, to.Arguments, to.Via = name, args, CallByName
 		}
-		g.publishStart(&out.Content[i])
 	}
 	return out
 }

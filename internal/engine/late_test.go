@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agentd/event"
+	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
 	"agentd/tool"
@@ -380,5 +381,36 @@ func TestALateToolThatMustBeCalledIsInTheList(t *testing.T) {
 			t.Errorf("choice %q of %s", l.last().ToolChoice, got)
 		}
 		h.restart()
+	}
+}
+
+// A reply that is broken off is stored as one that is not: with the tool that a call calls.
+func TestABrokenOffCallOfALateTool(t *testing.T) {
+	h, _ := lateHarness(t, namedTool("keep", ""))
+	first := h.ends(h.run("go"), "completed")
+	h.has(namedTool("keep", ""), namedTool("late", ""))
+	g := newGate()
+	h.agents["test"].Models[0].Provider = provider(func(ctx context.Context, _ *model.Request, emit func(model.StreamEvent)) (*message.Message, error) {
+		m, _ := say("I look", call("a", CallByName, `{"tool":"late","arguments":{"n":1}}`), call("b", CallByName, `{}`))
+		emit(model.StreamEvent{Type: model.StreamToolStart, Index: 1, ToolCall: &m.Content[1], Partial: m})
+		return m, g.pass(ctx)
+	})
+	r := h.begin(inSession(first.SessionID, "on"))
+	<-g.entered
+	h.cancel(r)
+	h.ends(r, "cancelled")
+	entries, err := h.engine.Entries(t.Context(), Ref{store.DefaultTenant, r.SessionID}, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := entries[len(entries)-1].Message
+	if m == nil || m.StopReason != message.StopAborted || len(m.ToolCalls()) != 2 {
+		t.Fatalf("%+v", m)
+	}
+	if c := m.ToolCalls()[0]; c.Name != "late" || string(c.Arguments) != `{"n":1}` || c.Via != CallByName {
+		t.Errorf("%s %s via %q", c.Name, c.Arguments, c.Via)
+	}
+	if c := m.ToolCalls()[1]; c.Name != CallByName || c.Via != "" { // nobody knows of what
+		t.Errorf("%s %s via %q", c.Name, c.Arguments, c.Via)
 	}
 }

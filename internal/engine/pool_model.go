@@ -297,6 +297,10 @@ func (n *node) performModel(m *making, row *store.Run, c *poolModel) *poolModelR
 		m.cancel(errLeaving)
 		return nil
 	}
+	c.Request.Schema = noNull(c.Request.Schema)
+	for i := range c.Request.Tools {
+		c.Request.Tools[i].Schema = noNull(c.Request.Tools[i].Schema)
+	}
 	g := &poolGeneration{n: n, m: m, idle: a.ModelIdle, total: a.ModelTotal, name: used.Name}
 	msg, merr, partial := g.run(used, c.Request)
 	if merr != nil {
@@ -307,6 +311,15 @@ func (n *node) performModel(m *making, row *store.Run, c *poolModel) *poolModelR
 		window = used.Learned()
 	}
 	return &poolModelResult{Reply: message.Clean(msg), Began: g.began.Load(), Told: g.count, Window: window}
+}
+
+// noNull is a schema as its home had it: older ones wrote null where there is none, which
+// is read as a schema and would be sent to the provider.
+func noNull(schema json.RawMessage) json.RawMessage {
+	if string(schema) == "null" {
+		return nil
+	}
+	return schema
 }
 
 // poolGeneration is a model call that is made for another node.

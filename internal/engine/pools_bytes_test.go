@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
 	"agentd/tool"
@@ -47,6 +48,44 @@ func TestARequestIsTheSameFromEveryNode(t *testing.T) {
 		}
 		if text := n.transcript(r.SessionID); !strings.Contains(text, args) {
 			t.Errorf("transcript: %s", text)
+		}
+	})
+}
+
+// olderHome is a store through which a home asks as homes did once: with null for a schema
+// that there is none of.
+type olderHome struct {
+	store.Store
+	store.Cluster
+}
+
+func (s olderHome) Commit(ctx context.Context, tx *store.Tx) error {
+	for i := range tx.Effects {
+		body := string(tx.Effects[i].Effect.Body)
+		if !strings.HasPrefix(body, `{"model":`) {
+			continue
+		}
+		body = strings.Replace(body, `,"schema":{"type":"object"}`, `,"schema":null`, 1)
+		body = strings.Replace(body, `"request":{`, `"request":{"Schema":null,`, 1)
+		tx.Effects[i].Effect.Body = []byte(body)
+	}
+	return s.Store.Commit(ctx, tx)
+}
+
+// No provider is sent null for a schema, whichever version the home is of.
+func TestAnOlderHomesNullIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := make(chan *model.Request, 1)
+		n := newNodes(t, func(_ context.Context, _ int, req *model.Request) (*message.Message, error) {
+			seen <- req
+			return say("done")
+		}, toolFunc{tool.Spec{Name: "a_look", Effect: tool.Read}, nil})
+		n.node("maker", false, pooled("model"))
+		home := n.node("home", true, pooled("run", "tool"), func(c *Config) { c.Store = olderHome{c.Store, c.Store.(store.Cluster)} })
+		n.ended(home, n.started(home, StartRequest{}).ID, "completed")
+		req := <-seen
+		if len(req.Tools) == 0 || req.Tools[0].Name != "a_look" || req.Tools[0].Schema != nil || req.Schema != nil {
+			t.Errorf("schema %q, of the tool %s %q", req.Schema, req.Tools[0].Name, req.Tools[0].Schema)
 		}
 	})
 }

@@ -57,7 +57,7 @@ func (d *driver) size(s *sizes) {
 		s.summary = max(min(s.summary, (s.window-s.fixed)/8), 256)
 	}
 	if !d.e.hooked() {
-		s.count.Percent = d.correction(s.count)
+		s.count.Percent, s.toldBy = d.correction(s.count)
 	}
 	if told, last := d.told(); last >= 0 {
 		s.now = told + s.count.Tokens(msgs[last+1:])
@@ -91,8 +91,8 @@ func (c *conversation) tells(i int) bool {
 // correction is by how many hundredths of the estimate the conversation grew between
 // replies of the same model, as its provider said, the newest first: what came since the
 // last will be off by as much. It is told by the messages alone, so that a driver that
-// reads the session finds the same. 0: nothing tells.
-func (d *driver) correction(count session.Count) int {
+// reads the session finds the same. by is the model's name. 0: nothing tells.
+func (d *driver) correction(count session.Count) (percent int, by string) {
 	c := &d.conv
 	newest, grown, taken, sum := -1, 0, 0, 0
 	for i := len(c.messages) - 1; i >= 0 && taken < correctEnough; i-- {
@@ -117,9 +117,10 @@ func (d *driver) correction(count session.Count) int {
 		grown, taken = int(last.Usage.Prompt()-m.Usage.Prompt()), sum
 	}
 	if taken < correctFrom || grown <= 0 {
-		return 0
+		return 0, ""
 	}
-	return min(max(grown*100/taken, correctLeast), correctMost)
+	last := &c.messages[newest]
+	return min(max(grown*100/taken, correctLeast), correctMost), last.Provider + "/" + last.Model
 }
 
 // lessened is whether a message is less than what was said, or stands for it.

@@ -71,3 +71,25 @@ func TestSizesFollowTheProvidersCount(t *testing.T) {
 		t.Logf("%v bytes a token: worst %.1f %%", bytesPerToken, worst*100)
 	}
 }
+
+// What replies told of how their provider counts holds for the request for a summary, too.
+func TestSummariesFollowTheProvidersCount(t *testing.T) {
+	w := &windowed{window: 12_000, times: 2}
+	h := newHarness(t, w.generate)
+	h.windowed(w, true)
+	h.agents["test"].Compaction.Keep = 100
+	id, _ := h.talk(23)
+	if len(h.compactions(id)) > 0 {
+		t.Fatal("it was compacted already")
+	}
+	r, err := h.engine.Compact(t.Context(), StartRequest{SessionID: id, Compact: &CompactRequest{Instructions: strings.Repeat("dwell on the words ", 200)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r = h.wait(r); r.Status != "completed" || len(h.compactions(id)) != 1 {
+		t.Fatalf("%s %s %+v", r.Status, r.StopReason, r.Error)
+	}
+	if w.refused > 0 {
+		t.Errorf("%d requests for a summary were too large", w.refused)
+	}
+}

@@ -160,8 +160,10 @@ func (r *Reply) Close(i int) {
 		return
 	}
 	p, b := r.parts[i], &r.Message.Content[i]
-	if rest := r.stops.Rest(); rest != "" && b.Type == message.BlockText {
-		r.add(i, AppendString(nil, rest))
+	if b.Type == message.BlockText { // what is held back is a text's
+		if rest := r.stops.Rest(); rest != "" {
+			r.add(i, AppendString(nil, rest))
+		}
 	}
 	p.closed = true
 	e := model.StreamEvent{Index: i, Content: b.Text}

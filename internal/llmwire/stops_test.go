@@ -43,6 +43,42 @@ func TestReplyStops(t *testing.T) {
 	}
 }
 
+// What is held back of a text is no other block's: one that ends while the text is open
+// leaves it.
+func TestHeldTextOutlivesOtherBlocks(t *testing.T) {
+	told := ""
+	r := NewReply(func(e model.StreamEvent) {
+		if e.Type == model.StreamTextDelta {
+			told += e.Delta
+		}
+	})
+	r.StopAt([]string{"END"})
+	thought := r.Open(message.Block{Type: message.BlockThinking})
+	r.Delta(thought, []byte(`"hm"`))
+	text := r.Open(message.Block{Type: message.BlockText})
+	r.Delta(text, []byte(`"one E"`))
+	call := r.Open(message.Block{Type: message.BlockToolCall, ID: "c", Name: "f"})
+	r.Delta(call, []byte(`"{}"`))
+	r.Close(call)
+	r.Close(thought)
+	r.Delta(text, []byte(`"N two E"`))
+	r.CloseAll()
+	if got := r.Message.Content[text].Text; got != "one EN two E" || told != got {
+		t.Errorf("%q, told %q", got, told)
+	}
+	// A stop text whose pieces come around the end of a call is one all the same.
+	r = NewReply(nil)
+	r.StopAt([]string{"END"})
+	text = r.Open(message.Block{Type: message.BlockText})
+	r.Delta(text, []byte(`"one E"`))
+	r.Close(r.Open(message.Block{Type: message.BlockToolCall, ID: "c", Name: "f"}))
+	r.Delta(text, []byte(`"ND two"`))
+	r.CloseAll()
+	if r.Message.Content[text].Text != "one " || !r.Stopped() {
+		t.Errorf("%+v", r.Message.Content)
+	}
+}
+
 func FuzzStops(f *testing.F) {
 	f.Add("abcabd", "abd", "b", 2)
 	f.Fuzz(func(t *testing.T, text, one, two string, size int) {

@@ -102,6 +102,10 @@ func (m *machine) modelError(in ModelFailed) *event.Error {
 			e.Hint = "Try again later, add fallback_models to the profile, or raise retry.max_delay."
 		}
 	}
+	if in.Class == FailOverflow && e.Hint == "" {
+		e.Hint = "It was compacted once for this reply and is still too large. Try again, which compacts it once more; or use a model with a larger context window, " +
+			"set max_context_tokens to what the provider really takes, raise compaction.reserve_tokens, or have fewer tools and a shorter system prompt."
+	}
 	return e
 }
 

@@ -79,10 +79,15 @@ func dropImages(m message.Message, most int) (message.Message, int) {
 				m.Content = slices.Clone(m.Content)
 			}
 			n++
-			m.Content[i] = message.Text(fmt.Sprintf("[An image (%s, %d KB) is left out here: it does not fit the context window.]", b.MimeType, (len(b.Data)*3/4+1023)/1024))
+			m.Content[i] = imageDropped(b)
 		}
 	}
 	return m, n
+}
+
+// imageDropped is the note in place of an image.
+func imageDropped(b *message.Block) message.Block {
+	return message.Text(fmt.Sprintf("[An image (%s, %d KB) is left out here: it does not fit the context window.]", b.MimeType, (len(b.Data)*3/4+1023)/1024))
 }
 
 // summaryDetails marks the message that a summary is read as.

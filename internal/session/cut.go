@@ -69,8 +69,10 @@ type Count struct {
 }
 
 // Tokens is about how many tokens messages have.
-func (c Count) Tokens(msgs []message.Message) int {
-	n := c.Encoding.Messages(msgs)
+func (c Count) Tokens(msgs []message.Message) int { return c.tokens(c.Encoding.Sum(msgs)) }
+
+func (c Count) tokens(sum model.Sum) int {
+	n := sum.Tokens()
 	if c.Percent > 0 {
 		n = (n*int64(c.Percent) + 50) / 100
 	}
@@ -151,17 +153,24 @@ const leastSummary = 150
 func (c *Cut) shrink(msgs []message.Message, room int, count Count) {
 	stays := msgs[c.To:]
 	c.Short = shortest(stays, room, count)
-	short := c.Stays(stays)
-	for i := range short {
-		for images(&short[i]) > 0 && count.Tokens(short) > room {
-			short[i], _ = dropImages(short[i], 1)
-			c.Images++
+	sum := count.Encoding.Sum(c.Stays(stays))
+	// Each image is counted once: there may be thousands.
+	one := func(b *message.Block) model.Sum {
+		return count.Encoding.Sum([]message.Message{{Content: []message.Block{*b}}})
+	}
+	for i := range stays {
+		for j := range stays[i].Content {
+			if b := &stays[i].Content[j]; b.Type == message.BlockImage && count.tokens(sum) > room {
+				note := imageDropped(b)
+				sum = sum.Instead(one(b), one(&note))
+				c.Images++
+			}
 		}
 	}
 	switch {
-	case count.Tokens(short) > room && count.Tokens(stays) <= leastSummary:
+	case count.tokens(sum) > room && count.Tokens(stays) <= leastSummary:
 		c.Short, c.Images = 0, 0 // what would stand for it is no smaller
-	case count.Tokens(short) > room:
+	case count.tokens(sum) > room:
 		*c = Cut{From: c.From, To: len(msgs), All: true}
 	case c.Images > 0:
 		// Without them texts may stay longer, or whole.
