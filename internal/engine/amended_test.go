@@ -10,7 +10,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"agentd/fault"
+	"agentd/internal/policy"
+	"agentd/internal/run"
 	"agentd/internal/store"
+	"agentd/message"
+	"agentd/model"
 	"agentd/tool"
 )
 
@@ -117,4 +122,71 @@ func TestAmendedArgumentsOutlastTheStoresAbsence(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A plan that is approved with a stricter mode binds the calls beside it that were judged
+// by the laxer one and still wait: behind another, for a person's word, or for what a
+// person makes of them.
+func TestAStricterModeBindsWhatWaits(t *testing.T) {
+	gate := make(chan struct{})
+	var made sync.Map
+	note := func(_ context.Context, c tool.Call) (tool.Result, error) {
+		made.Store(c.ID, string(c.Args))
+		return tool.TextResult("made"), nil
+	}
+	a := &obedient{call: func(*model.Request) []message.Block {
+		return []message.Block{call("plan", ProposePlan, `{"plan":"1. look"}`), call("slow", "slow", `{}`), call("behind", "write", `{}`), call("look", "look", `{}`),
+			call("pay", "pay", `{}`), call("ls", "sh", `{"command":"ls"}`), call("rm", "sh", `{"command":"rm x"}`), call("amended", "sh", `{"command":"ls -a"}`)}
+	}}
+	h := newHarness(t, a.model,
+		toolFunc{tool.Spec{Name: "slow", Effect: tool.Idempotent, Sequential: true}, func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			select {
+			case <-gate:
+			case <-ctx.Done():
+			}
+			return note(ctx, c)
+		}},
+		toolFunc{tool.Spec{Name: "write"}, note}, toolFunc{tool.Spec{Name: "look", Effect: tool.Read}, note},
+		pays(tool.Once, "", note), toolFunc{tool.Spec{Name: "sh", Approval: "always"}, note})
+	ag := h.agents["test"]
+	ag.Plans, ag.Modes.Allows = true, policy.Modes{Commands: map[string]string{"sh": "command"}}
+	r := h.begin(StartRequest{Input: blocks("go")})
+	for range h.engine.Watch(t.Context(), ref(r.ID), 0) {
+		if now, err := h.engine.Get(t.Context(), ref(r.ID)); err != nil || len(now.Interrupts) == 5 {
+			r = now
+			break
+		}
+	}
+	of := func(id string) (interrupt string) {
+		for _, i := range r.Interrupts {
+			if i.ToolCall != nil && i.ToolCall.ToolCallID == id {
+				return i.ID
+			}
+		}
+		t.Fatalf("%s is not asked about: %+v", id, r.Interrupts)
+		return ""
+	}
+	h.restart()
+	h.answer(AnswerRequest{Interrupt: of("plan"), Decision: "approve", SessionMode: ModePlan})
+	for _, id := range []string{"pay", "rm"} {
+		_, err := h.engine.Answer(t.Context(), AnswerRequest{Interrupt: of(id), Decision: "approve"})
+		h.refuses(err, fault.Conflict, "no longer open")
+	}
+	// Checked by the mode that was, as another's answer was faster.
+	in := run.Answered{At: run.At{Now: h.engine.now()}, Interrupt: of("amended"), Decision: "approve", Amended: true}
+	h.refuses(h.engine.send(t.Context(), ref(r.ID), withArgs{in, "amended", json.RawMessage(`{"command":"rm y"}`)}, nil), fault.Conflict, "mode plan")
+	h.answer(AnswerRequest{Interrupt: of("amended"), Decision: "approve", Args: json.RawMessage(`{"command":"ls -l"}`)})
+	h.answer(AnswerRequest{Interrupt: of("ls"), Decision: "approve"})
+	close(gate)
+	if r = h.ends(r, "completed"); r.SessionMode != ModePlan {
+		t.Errorf("the run is in mode %q", r.SessionMode)
+	}
+	for id, want := range map[string]any{"slow": `{}`, "look": `{}`, "ls": `{"command":"ls"}`, "amended": `{"command":"ls -l"}`, "behind": nil, "pay": nil, "rm": nil} {
+		if got, _ := made.Load(id); got != want {
+			t.Errorf("%s was called with %v, not %v", id, got, want)
+		}
+	}
+	if tr := h.transcript(r.SessionID); strings.Count(tr, forbidden+"plan") != 3 {
+		t.Errorf("%s", tr)
+	}
 }
