@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"agentd/fault"
@@ -33,7 +32,6 @@ type learning struct {
 	project, configs, home string
 	readOnly               bool
 	finder                 skill.Finder
-	writing                sync.Mutex
 }
 
 // newLearning makes it; st may be nil where nothing is remembered.
@@ -168,7 +166,7 @@ func (l *learning) writer(p *profile.Profile) *skill.Writer {
 	if !p.Skills.Create || l.readOnly {
 		return nil
 	}
-	w := &skill.Writer{Folders: map[string]string{}, Lock: &l.writing, May: func(tenant, user string) bool { return tenant == store.DefaultTenant && user == "" }}
+	w := &skill.Writer{Folders: map[string]string{}, May: func(tenant, user string) bool { return tenant == store.DefaultTenant && user == "" }}
 	if p.Skills.Project {
 		w.Folders["project"] = l.project
 	}

@@ -21,7 +21,7 @@ func (rt *Runtime) newTimetable(conf *profile.Config) *timetable.Table {
 	var fixed []timetable.Fixed
 	for _, s := range conf.Settings.Schedules {
 		fixed = append(fixed, timetable.Fixed{Name: s.Name, Tenant: s.Tenant, Paused: s.Paused, Plan: timetable.Plan{Cron: s.Cron, TimeZone: s.TimeZone,
-			Profile: s.Profile, Input: s.Input, Session: s.Session, WhenBusy: s.WhenBusy, CatchUpMS: s.CatchUp.Std().Milliseconds()}})
+			Profile: s.Profile, Input: s.Input, Session: s.Session, WhenBusy: s.WhenBusy, SessionMode: s.SessionMode, CatchUpMS: s.CatchUp.Std().Milliseconds()}})
 	}
 	return timetable.New(timetable.Config{Store: rt.store, Runs: rt.engine, Fixed: fixed, Log: rt.log, Max: conf.Settings.Limits.MaxSchedules,
 		Poll:  conf.Settings.Cluster.ScheduleInterval.Std(),

@@ -20,7 +20,7 @@ import (
 func TestSchedulesStartRuns(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.CopyFS(filepath.Join(dir, "agents"), os.DirFS("configs/agents")),
-		os.WriteFile(filepath.Join(dir, "agentd.yaml"), []byte("schedules:\n  - {name: nightly, cron: '* * * * *', profile: demo, input: have a look, paused: false}\n"), 0o600)); err != nil {
+		os.WriteFile(filepath.Join(dir, "agentd.yaml"), []byte("schedules:\n  - {name: nightly, cron: '* * * * *', profile: demo, input: have a look, session_mode: ask, paused: false}\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	rt, err := Open(t.Context(), Config{Configs: dir, Data: ":memory:", Env: func(string) (string, bool) { return "", false }})
@@ -29,7 +29,7 @@ func TestSchedulesStartRuns(t *testing.T) {
 	}
 	t.Cleanup(func() { rt.Close() })
 	text := func(s string) *string { return &s }
-	made, err := rt.CreateSchedule(t.Context(), ScheduleRequest{Name: text("mine"), Cron: text("0 0 1 1 *"), Profile: text("demo"), Input: text("have a look"), Session: text("one")})
+	made, err := rt.CreateSchedule(t.Context(), ScheduleRequest{Name: text("mine"), Cron: text("0 0 1 1 *"), Profile: text("demo"), Input: text("have a look"), Session: text("one"), SessionMode: text("plan")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestSchedulesStartRuns(t *testing.T) {
 	if err == nil {
 		r, err = rt.Wait(t.Context(), r.ID)
 	}
-	if err != nil || r.Status != "completed" || r.Mode != "autonomous" || !strings.Contains(string(r.Metadata), `"schedule":"mine"`) {
+	if err != nil || r.Status != "completed" || r.Mode != "autonomous" || r.SessionMode != "plan" || !strings.Contains(string(r.Metadata), `"schedule":"mine"`) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	all, _, err := rt.Schedules(t.Context(), "", 0)
@@ -59,6 +59,9 @@ func TestSchedulesStartRuns(t *testing.T) {
 	for _, r := range runs {
 		if strings.Contains(string(r.Metadata), due.UTC().Format(time.RFC3339)) {
 			nightly++
+			if ended, err := rt.Wait(t.Context(), r.ID); err != nil || ended.SessionMode != "ask" {
+				t.Errorf("%+v, %v", ended, err)
+			}
 		}
 	}
 	if err != nil || nightly != 1 {

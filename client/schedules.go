@@ -19,8 +19,10 @@ type Schedule struct {
 	Input    string `json:"input"`
 	Session  string `json:"session"`
 	WhenBusy string `json:"when_busy"`
-	CatchUp  string `json:"catch_up"`
-	Paused   bool   `json:"paused"`
+	// SessionMode is ask, plan or edit, which each run sets; "" leaves the mode as it is.
+	SessionMode string `json:"session_mode,omitempty"`
+	CatchUp     string `json:"catch_up"`
+	Paused      bool   `json:"paused"`
 	// Next are the times that are due next, none while it is paused.
 	Next []string `json:"next"`
 	// LastRun is the run that was started last, or nil.
@@ -44,15 +46,16 @@ type ScheduledRun struct {
 // ScheduleRequest makes or changes a schedule: what is nil stays as it is, or is the
 // default. A new one needs Name, Cron, Profile and Input.
 type ScheduleRequest struct {
-	Name     *string `json:"name,omitempty"`
-	Cron     *string `json:"cron,omitempty"`
-	TimeZone *string `json:"time_zone,omitempty"` // default: UTC
-	Profile  *string `json:"profile,omitempty"`
-	Input    *string `json:"input,omitempty"`
-	Session  *string `json:"session,omitempty"`   // new (the default) or one
-	WhenBusy *string `json:"when_busy,omitempty"` // reject (the default), enqueue or interrupt
-	CatchUp  *string `json:"catch_up,omitempty"`  // such as 2h; default: 0s
-	Paused   *bool   `json:"paused,omitempty"`
+	Name        *string `json:"name,omitempty"`
+	Cron        *string `json:"cron,omitempty"`
+	TimeZone    *string `json:"time_zone,omitempty"` // default: UTC
+	Profile     *string `json:"profile,omitempty"`
+	Input       *string `json:"input,omitempty"`
+	Session     *string `json:"session,omitempty"`      // new (the default) or one
+	WhenBusy    *string `json:"when_busy,omitempty"`    // reject (the default), enqueue or interrupt
+	SessionMode *string `json:"session_mode,omitempty"` // ask, plan or edit; "" (the default) leaves the mode of the session as it is
+	CatchUp     *string `json:"catch_up,omitempty"`     // such as 2h; default: 0s
+	Paused      *bool   `json:"paused,omitempty"`
 }
 
 // Schedules lists schedules, a page at a time. cursor is "" when there are no more.

@@ -106,7 +106,7 @@ func (a *app) showSchedule(s *client.Schedule) error {
 		from = "agentd.yaml"
 	}
 	return facts(a.Out, "schedule", s.ID, "name", s.Name, "from", from, "cron", s.Cron+" ("+s.TimeZone+")", "profile", s.Profile, "input", shorten(s.Input, 200), "session", s.Session,
-		"when busy", busy, "catch up", s.CatchUp, "next", strings.Join(next, "\n\t"), "last run", last, "problem", s.Problem)
+		"when busy", busy, "session mode", s.SessionMode, "catch up", s.CatchUp, "next", strings.Join(next, "\n\t"), "last run", last, "problem", s.Problem)
 }
 
 func (a *app) schedulesShow() *cobra.Command {
@@ -152,6 +152,7 @@ func scheduleFlags(cmd *cobra.Command) func() client.ScheduleRequest {
 		{&req.TimeZone, "time-zone", "time zone of these times, such as Europe/Berlin (default: UTC)"}, {&req.Profile, "profile", "profile of the runs"},
 		{&req.Input, "input", "what the runs are told"}, {&req.Session, "session", "new: each run has one of its own; one: all are in the same (default: new)"},
 		{&req.WhenBusy, "when-busy", "with --session one, what becomes of a run while the last one is under way: reject, enqueue or interrupt (default: reject)"},
+		{&req.SessionMode, "session-mode", `mode that each run sets for its session: ask, plan or edit (default: it stays as it is; --session-mode "" goes back to that)`},
 		{&req.CatchUp, "catch-up", "how late a run may be started that was due while no server was there, such as 2h (default: 0s)"}} {
 		v := f.String(x.name, "", x.help)
 		set = append(set, func() {
@@ -162,6 +163,7 @@ func scheduleFlags(cmd *cobra.Command) func() client.ScheduleRequest {
 	}
 	paused := f.Bool("paused", false, "start no runs for now")
 	_ = cmd.RegisterFlagCompletionFunc("session", cobra.FixedCompletions([]string{"new", "one"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("session-mode", cobra.FixedCompletions(sessionModes(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("when-busy", cobra.FixedCompletions([]string{"reject", "enqueue", "interrupt"}, cobra.ShellCompDirectiveNoFileComp))
 	return func() client.ScheduleRequest {
 		for _, s := range set {
@@ -278,7 +280,7 @@ func scheduleOf(s *agentd.Schedule, err error) (*client.Schedule, error) {
 		return nil, err
 	}
 	out := &client.Schedule{ID: s.ID, Name: s.Name, Source: s.Source, Cron: s.Cron, TimeZone: s.TimeZone, Profile: s.Profile, Input: s.Input, Session: s.Session,
-		WhenBusy: s.WhenBusy, CatchUp: s.CatchUp, Paused: s.Paused, Next: s.Next, Problem: s.Problem, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
+		WhenBusy: s.WhenBusy, SessionMode: s.SessionMode, CatchUp: s.CatchUp, Paused: s.Paused, Next: s.Next, Problem: s.Problem, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
 	if s.LastRun != nil {
 		last := client.ScheduledRun(*s.LastRun)
 		out.LastRun = &last

@@ -24,7 +24,8 @@ func TestSchedules(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	b.here("schedules", "update", "nightly").exits(2).complains("say what is to change")
-	b.here("schedules", "update", "nightly", "--time-zone", "Europe/Berlin", "--session", "one").exits(0).says("(Europe/Berlin)", "reject")
+	b.here("schedules", "update", "nightly", "--time-zone", "Europe/Berlin", "--session", "one", "--session-mode", "plan").exits(0).says("(Europe/Berlin)", "reject", "session mode", "plan")
+	b.here("schedules", "update", "nightly", "--session-mode", "fast").exits(2).complains("session_mode", "ask, plan or edit")
 	b.here("schedules", "pause", s[1].ID).exits(0).says("paused")
 	b.here("schedules", "ls").exits(0).says("SCHEDULE", "fixed", "nightly", "paused")
 	r := lines[client.Run](b.here("schedules", "trigger", "nightly", "--json").exits(0))[0]

@@ -254,13 +254,40 @@ func (e *Engine) amendment(ctx context.Context, row *store.Interrupt, req *Answe
 	return args, nil
 }
 
-// amended gives the arguments that a person approved.
+// approvedGone is what the model reads of a call with arguments that a person approved
+// and that the store has no longer.
+const approvedGone = "Not executed: the arguments that a person approved are gone."
+
+// amended gives the arguments that a person approved; nil if the store has them no
+// longer.
 func (e *Engine) amended(ctx context.Context, ref Ref) (json.RawMessage, error) {
 	row, err := e.store.Interrupt(ctx, ref.Tenant, ref.ID)
-	if err != nil {
-		return nil, fmt.Errorf("the approved arguments can not be read: %w", err)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
 	}
 	return row.Answer, nil
+}
+
+// loadAmended takes in what a person made of the arguments of a call that may be made
+// yet. If the store is away now the run is loaded again, as for anything else of it.
+func (d *driver) loadAmended(ctx context.Context, c *run.Call) error {
+	if c.AmendedBy == "" || c.Phase == run.CallDone {
+		return nil
+	}
+	args, err := d.e.amended(ctx, Ref{d.ref.Tenant, c.AmendedBy})
+	if err != nil {
+		return internal("engine.load", err)
+	}
+	if d.tools.amended == nil {
+		d.tools.amended = map[string]json.RawMessage{}
+	}
+	if args != nil {
+		d.tools.amended[c.ID] = args
+	}
+	return nil
 }
 
 // Interrupts lists interrupts, oldest first. The cursor is "" at the end.

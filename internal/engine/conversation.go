@@ -330,7 +330,7 @@ func (d *driver) loadConversation(ctx context.Context) error {
 			d.open(s.Model.Entry, &m)
 		}
 		for i := range s.Calls {
-			if err := d.loadResult(ctx, i); err != nil {
+			if err := errors.Join(d.loadResult(ctx, i), d.loadAmended(ctx, &s.Calls[i])); err != nil {
 				return err
 			}
 		}

@@ -395,7 +395,11 @@ func (d *driver) apply(it item) {
 	}
 	inputs := []run.Input{it.in}
 	for i := 0; i < len(inputs); i++ {
-		in := inputs[i]
+		in, err := d.judgeAgain(inputs[i])
+		if err != nil {
+			d.rejected(it, inputs[i], err)
+			return // answers come alone
+		}
 		pure := in
 		switch w := in.(type) {
 		case queued:
@@ -467,7 +471,10 @@ func (d *driver) rejected(it item, in run.Input, err error) {
 		if d.state.Cancel != "" && !d.state.Status.Ended() {
 			status = "being cancelled"
 		}
-		refusal := &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s can not take this now: it is %s", d.ref.ID, status)}
+		var refusal *fault.Error
+		if !errors.As(err, &refusal) {
+			refusal = &fault.Error{Kind: fault.Conflict, Err: fmt.Errorf("run %s can not take this now: it is %s", d.ref.ID, status)}
+		}
 		if it.letter != "" {
 			d.refuseMail(it.letter, refusal, done)
 			return

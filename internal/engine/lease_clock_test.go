@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -88,21 +87,8 @@ func TestARenewalCountsFromWhenItWasAskedFor(t *testing.T) {
 	})
 }
 
-// dreams is a store of which one answer comes after the machine slept.
-type dreams struct {
-	store.Store
-	store.Cluster
-	interrupt func()
-}
-
-func (s *dreams) Interrupt(ctx context.Context, tenant, id string) (*store.Interrupt, error) {
-	i, err := s.Store.Interrupt(ctx, tenant, id)
-	s.interrupt()
-	return i, err
-}
-
-// What a tool is called with may have to be read first. If the machine sleeps in that the
-// call is not made: another node may have asked about it since.
+// A tool may have to be found first, on a server that was away. If the machine sleeps in
+// that the call is not made: another node may have asked about it since.
 func TestNoToolIsCalledAfterASleep(t *testing.T) {
 	for _, effect := range []tool.Effect{tool.Once, tool.Idempotent} {
 		synctest.Test(t, func(t *testing.T) {
@@ -117,19 +103,17 @@ func TestNoToolIsCalledAfterASleep(t *testing.T) {
 			}}))
 			s := sleeps()
 			var once sync.Once
-			var armed atomic.Bool
-			n.store = &dreams{n.store, n.store.(store.Cluster), func() {
-				if armed.Load() {
-					once.Do(func() { s.sleep(time.Minute) })
-				}
-			}}
-			a = n.node("a", true, s.on)
+			server := n.remotely()
+			server.reach = func(context.Context) {
+				once.Do(func() { s.sleep(time.Minute) })
+				server.set(false)
+			}
+			a = n.node("a", true, s.on, func(c *Config) { c.Agents = server })
 			r := n.paused(n.started(a, StartRequest{}), 1)
-			// Whoever answers reads the question, too: at a node without that store.
-			n.store = n.store.(*dreams).Store
+			synctest.Wait() // nobody has the run, nor what it is made of
+			server.set(true)
 			api := n.node("api", false)
-			armed.Store(true)
-			if _, err := api.Answer(t.Context(), AnswerRequest{Run: r.ID, Decision: "approve", Args: json.RawMessage(`{"n":2}`)}); err != nil {
+			if _, err := api.Answer(t.Context(), AnswerRequest{Run: r.ID, Decision: "approve"}); err != nil {
 				t.Fatal(err)
 			}
 			if effect == tool.Once {

@@ -16,6 +16,7 @@ import (
 	"agentd/internal/store"
 	"agentd/message"
 	"agentd/model"
+	"agentd/tool"
 )
 
 // Settings of a session are its mode, which model is asked first, and how much it thinks.
@@ -308,4 +309,62 @@ func modeOf(row *store.Run) string {
 		return st.Mode
 	}
 	return ModeEdit
+}
+
+// judgeAgain looks once more at what an answer lets happen, in the mode of now: calls may
+// have been judged, and what a person made of them checked, before a plan switched it. The
+// approval of a plan that switches it gets to know what the new mode forbids of its batch.
+// What the mode forbids is refused, and its interrupt stays open.
+func (d *driver) judgeAgain(in run.Input) (run.Input, error) {
+	w, amended := in.(withArgs)
+	pure := in
+	if amended {
+		pure = w.Input
+	}
+	a, ok := pure.(run.Answered)
+	i := slices.IndexFunc(d.state.Calls, func(c run.Call) bool { return c.Phase == run.CallAsked && c.Interrupt == a.Interrupt })
+	if !ok || i < 0 {
+		return in, nil
+	}
+	switch c := &d.state.Calls[i]; a.Decision {
+	case "retry", "approve":
+		if c.InterruptKind != "plan" {
+			if why := d.forbids(c, d.mode(), w.args); why != "" {
+				return nil, &fault.Error{Kind: fault.Conflict, Err: errors.New(why), Hint: "The interrupt is still open: decide otherwise, or cancel the run."}
+			}
+			return in, nil
+		}
+	}
+	if a.Mode == "" || a.Mode == d.mode() {
+		return in, nil
+	}
+	a.Forbidden = map[string]string{}
+	for j := range d.state.Calls {
+		c := &d.state.Calls[j]
+		if c.Phase != run.CallReady && c.Phase != run.CallAsked {
+			continue
+		}
+		if why := d.forbids(c, a.Mode, nil); why != "" {
+			a.Forbidden[c.ID] = why
+		}
+	}
+	if amended {
+		return withArgs{a, w.call, w.args}, nil
+	}
+	return a, nil
+}
+
+// forbids says why a mode forbids a call of the open batch, with its arguments or others.
+func (d *driver) forbids(c *run.Call, mode string, args json.RawMessage) string {
+	_, spec, ok := d.tools.set.Lookup(c.Name)
+	if !ok { // its server may be away
+		spec = tool.Spec{Name: c.Name, Effect: tool.Effect(c.Effect), Kind: c.Kind}
+	}
+	if args == nil {
+		args = d.tools.amended[c.ID]
+	}
+	if args == nil {
+		args = d.tools.args(c.ID, c.Name)
+	}
+	return d.tools.modes.Forbids(mode, &spec, args)
 }

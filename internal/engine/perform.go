@@ -62,7 +62,8 @@ func (d *driver) perform(eff run.Effect, b *batch) run.Input {
 			break
 		}
 		start := d.callTool(eff)
-		// What a person wrote and artifacts are read from the store: they must be there.
+		// What a person approved is durable before it happens, and artifacts are read from
+		// the store: they must be there.
 		if eff.Effect == string(tool.Once) || eff.Interrupt != "" || d.tools.readOn && eff.Name == ReadArtifact {
 			b.after = append(b.after, start)
 		} else {
@@ -164,7 +165,7 @@ func spread(runID string, until int64, wait time.Duration) time.Duration {
 func (d *driver) callTool(eff run.CallTool) func() {
 	ctx, _, settle := d.effect("tool/" + eff.CallID)
 	t, spec, found := d.tools.set.Lookup(eff.Name)
-	args := d.tools.args(eff.CallID, eff.Name)
+	args, approved := d.tools.args(eff.CallID, eff.Name), d.tools.amended[eff.CallID]
 	lost := lostTool{d: d, agent: d.agent, row: *d.row}
 	watched := d.watchTool(eff.Step, eff.CallID, eff.Name, found, d.agent.Redact)
 	parent, readOn := d.traceparent(eff.CallID), d.tools.readOn
@@ -196,12 +197,11 @@ func (d *driver) callTool(eff run.CallTool) func() {
 				timeout = lost.agent.ToolTimeout
 			}
 			if eff.Interrupt != "" {
-				amended, err := d.e.amended(ctx, Ref{d.ref.Tenant, eff.Interrupt})
-				if err != nil {
-					a.end(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, tool.ErrorResult(err.Error()))})
+				if approved == nil {
+					a.end(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: toolMessage(eff, tool.ErrorResult(approvedGone))})
 					return
 				}
-				args = amended
+				args = approved
 			}
 			a.seen = watched(args)
 			start := time.Now()
@@ -321,7 +321,7 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 		}
 		d.children["tool/"+eff.CallID] = true
 	}
-	args := d.tools.args(eff.CallID, CreateSubagent)
+	args, approved := d.tools.args(eff.CallID, CreateSubagent), d.tools.amended[eff.CallID]
 	parent, pots, readOn, mode := *d.row, d.state.Settings.Pots, d.tools.readOn, d.mode()
 	watched := d.watchTool(eff.Step, eff.CallID, CreateSubagent, true, d.agent.Redact)
 	return func() {
@@ -330,13 +330,12 @@ func (d *driver) spawn(eff run.SpawnChild) func() {
 			defer d.e.wg.Done()
 			seen, start := watched(args), time.Now()
 			if eff.Interrupt != "" {
-				amended, err := d.e.amended(ctx, Ref{d.ref.Tenant, eff.Interrupt})
-				if err != nil {
-					m := message.ToolResult(eff.CallID, CreateSubagent, true, message.Text(err.Error()))
+				if approved == nil {
+					m := message.ToolResult(eff.CallID, CreateSubagent, true, message.Text(approvedGone))
 					settle(run.ToolDone{At: d.at(), CallID: eff.CallID, Message: &m})
 					return
 				}
-				args = amended
+				args = approved
 			}
 			end, done := d.e.runChild(ctx, d.ref.Tenant, &parent, eff, args, mode, pots)
 			if done {

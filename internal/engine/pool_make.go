@@ -209,11 +209,22 @@ func (n *node) perform(m *making, x *store.Effect) (res *poolResult) {
 }
 
 // runOf reads the run of a call, whose profile says what its tools and models are.
-func (n *node) runOf(m *making) (*store.Run, error) {
+func (n *node) runOf(m *making) (row *store.Run, err error) {
+	err = n.reads(m, func() (err error) {
+		row, err = n.e.store.Run(m.ctx, m.ref.Tenant, m.ref.ID)
+		return err
+	})
+	return row, err
+}
+
+// reads reads something of the store for a call that was taken. The store may be away for
+// a while: that is no outcome of the call, so it is tried again while the call is wanted
+// here.
+func (n *node) reads(m *making, read func() error) error {
 	for {
-		row, err := n.e.store.Run(m.ctx, m.ref.Tenant, m.ref.ID)
+		err := read()
 		if err == nil || m.ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
-			return row, err
+			return err
 		}
 		select {
 		case <-time.After(n.cfg.Poll):
@@ -234,9 +245,15 @@ func (n *node) performTool(m *making, row *store.Run, c *poolTool) *poolToolResu
 	}
 	args := c.Args
 	if c.Interrupt != "" {
-		var err error
-		if args, err = n.e.amended(m.ctx, Ref{m.ref.Tenant, c.Interrupt}); err != nil {
-			return result(tool.ErrorResult(err.Error()))
+		err := n.reads(m, func() (err error) {
+			args, err = n.e.amended(m.ctx, Ref{m.ref.Tenant, c.Interrupt})
+			return err
+		})
+		switch {
+		case err != nil:
+			return result(tool.ErrorResult("Not executed: " + describe(err)))
+		case args == nil:
+			return result(tool.ErrorResult(approvedGone))
 		}
 	}
 	timeout := spec.Timeout

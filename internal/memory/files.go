@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"agentd/fault"
+	"agentd/internal/wholefile"
 )
 
 // FileName is the name of a document that is a file.
@@ -165,47 +166,13 @@ func (f *Files) Change(_ context.Context, p Place, change func(*Document) error)
 	if p.Scope == Project {
 		mode = 0o644 // beside files that others read, too
 	}
-	if err := f.replace(root, FileName, text, mode); err != nil {
+	if err := wholefile.Replace(root, FileName, []byte(text), mode); err != nil {
 		return f.fault(p.Scope, err, "Check that its folder can be written and the disk is not full. Nothing was changed.")
 	}
 	if recorded && r.drop(had, has) {
 		// The change is made. If this fails, words that were trusted once are so again
 		// if somebody puts them back.
 		_ = f.keepRecord(r)
-	}
-	return nil
-}
-
-// temporary is what a file is written to before it takes the other's place. One that a
-// crash left is written over.
-func temporary(name string) string { return "." + name + ".agentd" }
-
-// replace writes a file, with the permissions of the one that is there or, if there is
-// none, with mode.
-func (f *Files) replace(root *os.Root, name, text string, mode fs.FileMode) error {
-	temporary := temporary(name)
-	if info, err := root.Lstat(name); err == nil {
-		if !info.Mode().IsRegular() {
-			return errors.New("it is not a regular file and is not written to")
-		}
-		mode = info.Mode().Perm()
-	}
-	_ = root.Remove(temporary)
-	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = root.Rename(temporary, name)
-	}
-	if err != nil {
-		_ = root.Remove(temporary)
-		return err
-	}
-	if dir, err := root.Open("."); err == nil {
-		_ = dir.Sync() // not possible everywhere; the file itself is on the disk
-		_ = dir.Close()
 	}
 	return nil
 }

@@ -293,7 +293,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What a crash left in the middle of a write is no obstacle.
-	if err := os.WriteFile(filepath.Join(dir, temporary(FileName)), []byte("half"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "."+FileName+".agentd"), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Remove(t.Context(), who, e.ID); err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"agentd/fault"
+	"agentd/internal/wholefile"
 )
 
 // judges is whether a document has to be judged: the global one is in the person's own
@@ -81,7 +82,7 @@ func (f *Files) keepRecord(r record) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	if err := f.replace(root, name, string(data)+"\n", 0o600); err != nil {
+	if err := wholefile.Replace(root, name, append(data, '\n'), 0o600); err != nil {
 		return &fault.Error{Op: "memory", Kind: fault.Unavailable, Field: place, Err: err, Hint: "Check that the data folder can be written and the disk is not full. Nothing was changed."}
 	}
 	return nil

@@ -25,6 +25,8 @@ type Schedule struct {
 	Session string `json:"session" default:"new" enum:"new,one"`
 	// With `session: one`, what becomes of a run that is due while the last one is still under way: it is left out (`reject`), waits (`enqueue`), or ends that one (`interrupt`).
 	WhenBusy string `json:"when_busy" default:"reject" enum:"reject,enqueue,interrupt"`
+	// Mode that each run sets for its session: how much the agent may touch. Empty: the mode stays as it is, and new sessions have that of the profile (`mode`).
+	SessionMode string `json:"session_mode,omitempty" enum:"ask,plan,edit" example:"plan"`
 	// How late a run may be started that was due while no server was there; of several that were missed it is the last. 0: missed runs are left out.
 	CatchUp Duration `json:"catch_up" default:"0s" min:"0s" max:"168h"`
 	// Start no runs for now.

@@ -52,6 +52,22 @@ func (m *machine) planApproved(in Answered) string {
 	return text + " Go on with it."
 }
 
+// forbidden drops the calls that wait and that the mode forbids to which the approval of
+// a plan switches: they were judged by another. A call of which nobody knows whether it
+// happened stays a person's to settle.
+func (m *machine) forbidden(why map[string]string) {
+	s := &m.State
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		if waits := c.Phase == CallReady || c.Phase == CallAsked && c.InterruptKind != kindUncertain; !waits || why[c.ID] == "" {
+			continue
+		}
+		m.drop(i, "the session's mode forbids the call now", why[c.ID])
+		s.Failures-- // the person's choice, not the tool's failure
+		c.Sig = ""
+	}
+}
+
 // answered applies a person's answer. Several interrupts may be open; each is
 // answered on its own, in any order.
 func (m *machine) answered(in Answered) error {
@@ -79,6 +95,7 @@ func (m *machine) answered(in Answered) error {
 	m.forget() // people take their time, and what was read is as old
 	var result *message.Message
 	mode := ""
+	var forbidden map[string]string
 	switch c.InterruptKind + " " + in.Decision {
 	case "approval approve":
 		if in.Amended {
@@ -89,6 +106,9 @@ func (m *machine) answered(in Answered) error {
 		c.Phase = CallReady
 	case "plan approve":
 		mode = in.Mode
+		if in.Mode != "" && in.Mode != s.Mode {
+			forbidden = in.Forbidden
+		}
 		text := m.planApproved(in)
 		r := message.ToolResult(c.ID, c.Name, false, message.Text(text))
 		result = &r
@@ -117,6 +137,7 @@ func (m *machine) answered(in Answered) error {
 	if result != nil {
 		m.resolved(i, result, in.Decision, in.Reason)
 	}
+	m.forbidden(forbidden)
 	m.advance()
 	return nil
 }

@@ -181,6 +181,9 @@ type Answered struct {
 	Raise int64 `json:"raise,omitempty"`
 	// Mode is the mode that an approved plan switches the session to; "" leaves it.
 	Mode string `json:"mode,omitempty"`
+	// Forbidden says, by call, why that mode forbids calls of the batch: those that are
+	// not made yet are not.
+	Forbidden map[string]string `json:"forbidden,omitempty"`
 }
 
 // Steered queues a message for the next model call. The message is stored under ID.

@@ -27,7 +27,7 @@ import (
 //	allow|ask|deny|capture CALL [effect=E] [kind=K] [key=K] [sequential] [grave] ["prompt or reason"]
 //	done CALL [error] [terminate] [cached] ["text"]
 //	waits CALL [paused] [INTERRUPT]… [closed=INTERRUPT]   what is open below a child run
-//	answer INTERRUPT DECISION [amended] [raise=N] ["text"]
+//	answer INTERRUPT DECISION [amended] [raise=N] [mode=MODE] [forbids=CALL,…] ["text"]
 //	steer ID · follow ID · timer ID · full [tokens=N] [grow=N] · spent used=N · compacted [error] [nothing] [used=N] · cancel [rollback] ["reason"] · abort · crash
 //	tick MS                                lets time pass; no input
 type player struct {
@@ -189,7 +189,7 @@ func (p *player) input(verb string, w words) Input {
 		return in
 	case "answer":
 		return Answered{At: at, Interrupt: arg(0), Decision: arg(1), Amended: w.flag("amended"), Text: w.text, Reason: w.text,
-			Raise: int64(p.number(w.named["raise"])), Mode: w.named["mode"]}
+			Raise: int64(p.number(w.named["raise"])), Mode: w.named["mode"], Forbidden: forbids(w.named["forbids"], w.named["mode"])}
 	case "steer":
 		return Steered{at, arg(0)}
 	case "follow":
@@ -223,6 +223,18 @@ func (p *player) input(verb string, w words) Input {
 		return Resumed{At: at, Elsewhere: w.args}
 	}
 	return nil
+}
+
+// forbids are the calls that a mode forbids, "b,c".
+func forbids(calls, mode string) map[string]string {
+	if calls == "" {
+		return nil
+	}
+	out := map[string]string{}
+	for _, id := range strings.Split(calls, ",") {
+		out[id] = "Not executed: mode " + mode + " forbids it."
+	}
+	return out
 }
 
 // checkpoint is an interrupt of a run below, by its id.

@@ -163,8 +163,17 @@ func (w *walk) toolDone(id string) Input {
 }
 
 func (w *walk) answer(id string) Input {
-	return Answered{At: w.at(), Interrupt: id, Decision: []string{"approve", "reject", "answer", "retry", "skip", "done"}[w.src.intn(6)],
+	in := Answered{At: w.at(), Interrupt: id, Decision: []string{"approve", "reject", "answer", "retry", "skip", "done"}[w.src.intn(6)],
 		Amended: w.flag(), Text: "because", Mode: []string{"", "edit", "plan"}[w.src.intn(3)], Raise: int64(max(0, w.src.intn(8)-6) * 50)}
+	if in.Mode != "" {
+		in.Forbidden = map[string]string{}
+		for _, c := range w.s.Calls {
+			if w.flag() {
+				in.Forbidden[c.ID] = "the mode forbids it"
+			}
+		}
+	}
+	return in
 }
 
 // budget answers a reservation.

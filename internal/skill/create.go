@@ -14,9 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"agentd/fault"
+	"agentd/internal/wholefile"
 	"agentd/tool"
 )
 
@@ -30,16 +30,14 @@ var createDescription string
 const below = ".agentd/skills"
 
 // Writer writes new skills. It never changes one that exists. It is safe for
-// concurrent use, beside others of the same folders only if they share Lock.
+// concurrent use, also beside others of the same folders, here and in other processes:
+// of several who write the same skill one does.
 type Writer struct {
 	// Folders are the folders whose .agentd/skills may be written to, by the kind of
 	// [Source] that they are.
 	Folders map[string]string
 	// May says who may write: skills are files that everybody's agents find.
 	May func(tenant, user string) bool
-	// Lock is held while one looks and writes. Agents are made for each run, and each has a
-	// writer.
-	Lock sync.Locker
 }
 
 // Kinds are those of the writer's folders, sorted.
@@ -119,25 +117,27 @@ func (w *Writer) Write(d *Draft, by string, limits Limits) (file string, warning
 	if made.Name != d.Name || made.Description != d.Description || !slices.Equal(made.Tools, d.Tools) || body != d.Instructions {
 		return bad(fault.Invalid, "", "Write plain text.", "the skill can not be written so that it reads the same")
 	}
-	w.Lock.Lock()
-	defer w.Lock.Unlock()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return bad(fault.Unavailable, dir, "Check that the folder is there and can be written.", "%w", err)
 	}
 	defer func() { _ = root.Close() }()
-	switch old, err := existing(root, name, limits.Bytes); {
-	case err == nil && bytes.Equal(old, data):
-		return file, problems, nil
-	case err == nil:
-		return bad(fault.Conflict, file, "Give another name, or ask the person to edit the file.", "there is a skill %s", d.Name)
-	case !errors.Is(err, fs.ErrNotExist):
-		return bad(fault.Unavailable, file, "Give another name, or ask the person to look at the file.", "there is something that can not be read: %w", err)
+	for first := true; ; first = false {
+		switch old, err := existing(root, name, limits.Bytes); {
+		case err == nil && bytes.Equal(old, data):
+			return file, problems, nil
+		case err == nil:
+			return bad(fault.Conflict, file, "Give another name, or ask the person to edit the file.", "there is a skill %s", d.Name)
+		case !errors.Is(err, fs.ErrNotExist) || !first:
+			return bad(fault.Unavailable, file, "Give another name, or ask the person to look at the file.", "there is something that can not be read: %w", err)
+		}
+		switch err := wholefile.Create(root, name, data, 0o644); {
+		case err == nil:
+			return file, problems, nil
+		case !errors.Is(err, fs.ErrExist): // else another one has just made it
+			return bad(fault.Unavailable, file, "Check that the folder can be written and the disk is not full. Nothing was changed.", "%w", err)
+		}
 	}
-	if err := put(root, name, data); err != nil {
-		return bad(fault.Unavailable, file, "Check that the folder can be written and the disk is not full. Nothing was changed.", "%w", err)
-	}
-	return file, problems, nil
 }
 
 func existing(root *os.Root, name string, limit int) ([]byte, error) {
@@ -150,33 +150,6 @@ func existing(root *os.Root, name string, limit int) ([]byte, error) {
 		return nil, errors.Join(err, errors.New("it is not a regular file"))
 	}
 	return io.ReadAll(io.LimitReader(f, int64(limit)+1))
-}
-
-// put writes a file that is there whole or not at all. Links in the folder do not
-// lead out of it.
-func put(root *os.Root, name string, data []byte) error {
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	temporary := path.Join(path.Dir(name), "."+fileName+".agentd") // one that a crash left is written over
-	_ = root.Remove(temporary)
-	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = root.Rename(temporary, name)
-	}
-	if err != nil {
-		_ = root.Remove(temporary)
-		return err
-	}
-	if dir, err := root.Open(path.Dir(name)); err == nil {
-		_ = dir.Sync() // not possible everywhere; the file itself is on the disk
-		_ = dir.Close()
-	}
-	return nil
 }
 
 type create struct {

@@ -3,6 +3,7 @@ package skill
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"agentd/fault"
 	"agentd/tool"
 )
 
@@ -29,7 +31,7 @@ func creating(t *testing.T, folders map[string]string) (run func(args map[string
 		}
 		return set
 	}
-	w := &Writer{Folders: folders, Lock: &sync.Mutex{}, May: func(tenant, user string) bool { return tenant == "default" && user == "" }}
+	w := &Writer{Folders: folders, May: func(tenant, user string) bool { return tenant == "default" && user == "" }}
 	return func(args map[string]any, call tool.Call) tool.Result {
 		t.Helper()
 		data, err := json.Marshal(args)
@@ -169,7 +171,7 @@ func FuzzCreate(f *testing.F) {
 	f.Add("a", "\"\\ \u2028 {", "\ufeff#!", "'")
 	f.Fuzz(func(t *testing.T, name, description, instructions, uses string) {
 		dir := t.TempDir()
-		w := &Writer{Folders: map[string]string{"project": dir}, Lock: &sync.Mutex{}}
+		w := &Writer{Folders: map[string]string{"project": dir}}
 		d := &Draft{Kind: "project", Name: name, Description: description, Instructions: instructions, Tools: []string{uses}}
 		file, _, err := w.Write(d, "agentd", Limits{})
 		if err != nil {
@@ -187,4 +189,50 @@ func FuzzCreate(f *testing.F) {
 			t.Fatalf("%+v %q\n%s", k, body, data)
 		}
 	})
+}
+
+// Several processes have writers that know nothing of each other. One writes the skill,
+// whole, and the others are told that it is there.
+func TestOneOfManyCreates(t *testing.T) {
+	for round := range 30 {
+		dir := t.TempDir()
+		texts := make([]string, 6)
+		errs := make([]error, len(texts))
+		begin := make(chan struct{})
+		var wg sync.WaitGroup
+		for i := range texts {
+			w := &Writer{Folders: map[string]string{"project": dir}}
+			d := &Draft{Kind: "project", Name: "notes", Description: "what for", Instructions: strings.Repeat(fmt.Sprint("step ", i, "\n"), 1000)}
+			texts[i] = strings.TrimSpace(d.Instructions)
+			wg.Go(func() {
+				<-begin
+				_, _, errs[i] = w.Write(d, "agentd", Limits{})
+			})
+		}
+		close(begin)
+		wg.Wait()
+		folder := filepath.Join(dir, ".agentd", "skills", "notes")
+		data, err := os.ReadFile(filepath.Join(folder, fileName))
+		if err != nil {
+			t.Fatal(round, err, errs)
+		}
+		_, body, _ := Parse(fileName, "notes", data)
+		won := 0
+		for i, err := range errs {
+			switch {
+			case err == nil:
+				if won++; body != texts[i] {
+					t.Errorf("round %d: who wrote it has another text in the file, of %d bytes", round, len(body))
+				}
+			case fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "there is a skill notes"):
+				t.Errorf("round %d: %v", round, err)
+			}
+		}
+		if won != 1 {
+			t.Errorf("round %d: %d have written it", round, won)
+		}
+		if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+			t.Errorf("round %d: left over: %v, %v", round, left, err)
+		}
+	}
 }

@@ -178,7 +178,7 @@ func (t *Table) start(ctx context.Context, d *due, meta map[string]string, key s
 	if err != nil {
 		return nil, err
 	}
-	req := engine.StartRequest{Tenant: d.tenant, Profile: d.Profile, Input: []message.Block{message.Text(d.Input)}, Mode: engine.Autonomous, Metadata: raw, Scheduled: true, IdempotencyKey: key}
+	req := engine.StartRequest{Tenant: d.tenant, Profile: d.Profile, Input: []message.Block{message.Text(d.Input)}, Mode: engine.Autonomous, SessionMode: d.SessionMode, Metadata: raw, Scheduled: true, IdempotencyKey: key}
 	if d.Session == "one" {
 		ses, err := t.session(ctx, d)
 		if err != nil {

@@ -68,6 +68,8 @@ type Plan struct {
 	// Session is new or one, WhenBusy reject, enqueue or interrupt.
 	Session  string `json:"session"`
 	WhenBusy string `json:"when_busy"`
+	// SessionMode is ask, plan or edit; "" leaves the mode of the session as it is.
+	SessionMode string `json:"session_mode,omitempty"`
 	// CatchUpMS is how late a run may be started that was due while nobody was there.
 	CatchUpMS int64 `json:"catch_up_ms,omitempty"`
 	// Since is from when on times count, in Unix milliseconds.
@@ -124,6 +126,8 @@ type Request struct {
 	Input    *string `json:"input"`
 	Session  *string `json:"session"`
 	WhenBusy *string `json:"when_busy"`
+	// SessionMode is ask, plan or edit; "" leaves the mode of the session as it is.
+	SessionMode *string `json:"session_mode"`
 	// CatchUp is a duration such as 2h or 30m.
 	CatchUp *string `json:"catch_up"`
 	Paused  *bool   `json:"paused"`
@@ -139,7 +143,7 @@ func invalid(field, hint, format string, args ...any) error {
 func (t *Table) apply(row *store.Schedule, p *Plan, req *Request) error {
 	goesOn := req.Paused != nil && !*req.Paused
 	for _, f := range []struct{ from, to *string }{{req.Name, &row.Name}, {req.Cron, &p.Cron}, {req.TimeZone, &p.TimeZone}, {req.Profile, &p.Profile},
-		{req.Input, &p.Input}, {req.Session, &p.Session}, {req.WhenBusy, &p.WhenBusy}} {
+		{req.Input, &p.Input}, {req.Session, &p.Session}, {req.WhenBusy, &p.WhenBusy}, {req.SessionMode, &p.SessionMode}} {
 		if f.from != nil {
 			*f.to = *f.from
 		}
@@ -169,6 +173,8 @@ func (t *Table) apply(row *store.Schedule, p *Plan, req *Request) error {
 		return invalid("session", "Use new or one.", "%q is none of the choices", p.Session)
 	case p.WhenBusy != "reject" && p.WhenBusy != "enqueue" && p.WhenBusy != "interrupt":
 		return invalid("when_busy", "Use reject, enqueue or interrupt.", "%q is none of the choices", p.WhenBusy)
+	case p.SessionMode != "" && p.SessionMode != engine.ModeAsk && p.SessionMode != engine.ModePlan && p.SessionMode != engine.ModeEdit:
+		return invalid("session_mode", "Use ask, plan or edit, or nothing for the mode that the session has.", "%q is not a mode of a session", p.SessionMode)
 	case p.Profile == "":
 		return invalid("profile", "Name the profile of the runs.", "is empty")
 	}

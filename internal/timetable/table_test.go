@@ -24,6 +24,7 @@ type runs struct {
 	fail error // of a start that happened all the same
 	n    int
 	told []string
+	mode string // of the session, as the last start had it
 }
 
 func (r *runs) fails(err error) {
@@ -35,6 +36,7 @@ func (r *runs) fails(err error) {
 func (r *runs) Start(ctx context.Context, req engine.StartRequest) (*engine.Run, error) {
 	r.mu.Lock()
 	r.n++
+	r.mode = req.SessionMode
 	id, fail := fmt.Sprint("run_", time.Now().UnixNano(), "_", r.n), r.fail
 	r.mu.Unlock()
 	ses, tx := req.SessionID, &store.Tx{Tenant: req.Tenant}
@@ -181,14 +183,15 @@ func TestWhatIsNoSchedule(t *testing.T) {
 	r := open(t)
 	table := r.table(nightly("acme"))
 	for field, change := range map[string]func(*Request){
-		"cron":      func(q *Request) { q.Cron = p("0 3 * *") },
-		"time_zone": func(q *Request) { q.TimeZone = p("Mars") },
-		"profile":   func(q *Request) { q.Profile = p("nobody") },
-		"input":     func(q *Request) { q.Input = nil },
-		"session":   func(q *Request) { q.Session = p("two") },
-		"when_busy": func(q *Request) { q.WhenBusy = p("steer") },
-		"catch_up":  func(q *Request) { q.CatchUp = p("8760h") },
-		"name":      func(q *Request) { q.Name = p("sch_1") },
+		"cron":         func(q *Request) { q.Cron = p("0 3 * *") },
+		"time_zone":    func(q *Request) { q.TimeZone = p("Mars") },
+		"profile":      func(q *Request) { q.Profile = p("nobody") },
+		"input":        func(q *Request) { q.Input = nil },
+		"session":      func(q *Request) { q.Session = p("two") },
+		"when_busy":    func(q *Request) { q.WhenBusy = p("steer") },
+		"session_mode": func(q *Request) { q.SessionMode = p("fast") },
+		"catch_up":     func(q *Request) { q.CatchUp = p("8760h") },
+		"name":         func(q *Request) { q.Name = p("sch_1") },
 	} {
 		req := request("x", "0 3 * * *")
 		change(&req)
@@ -366,4 +369,34 @@ func TestWhatIsTooLateIsLeftOut(t *testing.T) {
 			r.st.Close()
 		}
 	})
+}
+
+// TestRunsHaveTheSessionModeOfTheirSchedule: of the configuration and of those that
+// people made, where it can be changed and taken back.
+func TestRunsHaveTheSessionModeOfTheirSchedule(t *testing.T) {
+	r := open(t)
+	fixed := nightly("acme")
+	fixed.SessionMode = engine.ModeAsk
+	table := r.table(fixed)
+	starts := func(id, want string) {
+		t.Helper()
+		ref := engine.Ref{Tenant: "acme", ID: id}
+		if _, err := table.Trigger(t.Context(), ref, ""); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := table.Get(t.Context(), ref); err != nil || r.mode != want || v.SessionMode != want {
+			t.Errorf("%s starts a run in mode %q, not %q: %+v, %v", id, r.mode, want, v, err)
+		}
+	}
+	starts("nightly", engine.ModeAsk)
+	req := request("hourly", "0 * * * *")
+	req.SessionMode = p(engine.ModePlan)
+	v := made(t, table, "acme", req)
+	starts(v.ID, engine.ModePlan)
+	for _, mode := range []string{engine.ModeEdit, ""} {
+		if _, err := table.Update(t.Context(), engine.Ref{Tenant: "acme", ID: v.ID}, Request{SessionMode: p(mode)}); err != nil {
+			t.Fatal(err)
+		}
+		starts(v.ID, mode)
+	}
 }

@@ -24,8 +24,10 @@ type View struct {
 	Input    string `json:"input"`
 	Session  string `json:"session"`
 	WhenBusy string `json:"when_busy"`
-	CatchUp  string `json:"catch_up"`
-	Paused   bool   `json:"paused"`
+	// SessionMode is ask, plan or edit, which each run sets; "" leaves the mode as it is.
+	SessionMode string `json:"session_mode,omitempty"`
+	CatchUp     string `json:"catch_up"`
+	Paused      bool   `json:"paused"`
 	// Next are the times that are due next, none while it is paused.
 	Next []string `json:"next"`
 	// LastRun is the run that was started last, or nil.
@@ -127,7 +129,7 @@ func (t *Table) view(ctx context.Context, row *store.Schedule) (*View, error) {
 func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func (t *Table) fill(ctx context.Context, v *View, tenant string, p Plan) error {
-	v.Cron, v.TimeZone, v.Profile, v.Input, v.Session, v.WhenBusy = p.Cron, p.TimeZone, p.Profile, p.Input, p.Session, p.WhenBusy
+	v.Cron, v.TimeZone, v.Profile, v.Input, v.Session, v.WhenBusy, v.SessionMode = p.Cron, p.TimeZone, p.Profile, p.Input, p.Session, p.WhenBusy, p.SessionMode
 	v.CatchUp = (time.Duration(p.CatchUpMS) * time.Millisecond).String()
 	if v.TimeZone == "" {
 		v.TimeZone = "UTC"
