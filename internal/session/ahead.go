@@ -17,6 +17,7 @@ type Ahead struct {
 	mu       sync.Mutex
 	parts    []readPart
 	decoders []*message.Decoder // that nobody uses
+	from     string             // what is older is not needed, most likely
 	bytes    int64
 }
 
@@ -34,7 +35,7 @@ func (a *Ahead) decoder() *message.Decoder {
 }
 
 // readPart is entries that were read together, in the order of their ids, and the items of
-// those of them that are messages.
+// messages among them.
 type readPart struct {
 	entries []*store.Entry
 	items   []Item
@@ -45,14 +46,19 @@ type readPart struct {
 // if that is 0.
 type place struct{ item, bytes int }
 
-// Read takes in entries of a session, in the order of their ids, each of them once. It may
-// be called from several goroutines. Of an entry that is read the body is left out; runs
-// need not be known yet.
+// Read takes in entries of a session, the newest first, each of them once. It may be called
+// from several goroutines. Of an entry that is read the body is left out; runs need not be
+// known yet. What a compaction that was read before does not keep is left for the path.
 func (a *Ahead) Read(entries []*store.Entry, body func(*store.Entry) ([]byte, error)) {
-	p := readPart{entries: entries, items: make([]Item, 0, len(entries)), of: make([]place, len(entries))}
+	p := readPart{entries: slices.Clone(entries), items: make([]Item, 0, len(entries)), of: make([]place, len(entries))}
+	slices.Reverse(p.entries)
 	d := a.decoder()
-	for i, e := range entries {
-		if e.Kind != KindMessage {
+	from := a.keeps("")
+	for i, e := range slices.Backward(p.entries) {
+		if e.Kind == KindCompaction {
+			from = a.keeps(a.first(e, body))
+		}
+		if e.Kind != KindMessage || e.ID < from {
 			continue // others are few, and more is done with them
 		}
 		raw, err := body(e)
@@ -71,6 +77,32 @@ func (a *Ahead) Read(entries []*store.Entry, body func(*store.Entry) ([]byte, er
 	a.mu.Lock()
 	a.parts, a.decoders = append(a.parts, p), append(a.decoders, d)
 	a.mu.Unlock()
+}
+
+// first gives the first entry that a compaction keeps, itself if it keeps none, "" if
+// nobody can tell.
+func (a *Ahead) first(e *store.Entry, body func(*store.Entry) ([]byte, error)) string {
+	raw, err := body(e)
+	if err != nil {
+		return ""
+	}
+	c, err := decodeCompaction(raw)
+	switch {
+	case err != nil:
+		return ""
+	case c.FirstKept == "":
+		return e.ID
+	}
+	return c.FirstKept
+}
+
+// keeps notes that what is older than an entry is not needed where a compaction counts,
+// and gives the newest such entry.
+func (a *Ahead) keeps(from string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.from = max(a.from, from)
+	return a.from
 }
 
 func compareIDs(e *store.Entry, id string) int { return strings.Compare(e.ID, id) }

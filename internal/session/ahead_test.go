@@ -63,7 +63,7 @@ func TestWhatIsReadAheadIsTheSame(t *testing.T) {
 			c.RunID = "" // told when all is read
 			later = append(later, &c)
 		}
-		ordered := slices.SortedFunc(slices.Values(later), func(x, y *store.Entry) int { return compareIDs(x, y.ID) })
+		ordered := slices.SortedFunc(slices.Values(later), func(x, y *store.Entry) int { return compareIDs(y, x.ID) })
 		var wg sync.WaitGroup
 		for from := 0; from < n; {
 			to := min(n, from+1+rnd.IntN(40))
@@ -86,6 +86,36 @@ func TestWhatIsReadAheadIsTheSame(t *testing.T) {
 		}
 		if taken > 0 && len(got) == n && read.Bytes() == 0 {
 			t.Fatalf("seed %d: %d entries have no size", seed, taken)
+		}
+	}
+}
+
+// What a compaction does not keep is not decoded for nothing.
+func TestWhatACompactionDoesNotKeepIsNotReadAhead(t *testing.T) {
+	for _, kept := range []string{"e0090", ""} {
+		var newest []*store.Entry
+		for i := 99; i >= 0; i-- {
+			e := row(fmt.Sprintf("e%04d", i), KindMessage, message.User("message"))
+			switch i {
+			case 95:
+				e = row(e.ID, KindCompaction, Compaction{Summary: "so far", FirstKept: kept})
+			case 50: // an older one says nothing new
+				e = row(e.ID, KindCompaction, Compaction{Summary: "so far", FirstKept: "e0040"})
+			}
+			newest = append(newest, e)
+		}
+		var read Ahead
+		for part := range slices.Chunk(newest, 16) {
+			read.Read(part, func(e *store.Entry) ([]byte, error) { return e.Body, nil })
+		}
+		taken := 0
+		for _, e := range newest {
+			if e.Body == nil {
+				taken++
+			}
+		}
+		if want := map[string]int{"e0090": 9, "": 4}[kept]; taken != want {
+			t.Errorf("kept from %q: %d messages are read ahead, want %d", kept, taken, want)
 		}
 	}
 }

@@ -257,20 +257,27 @@ func Reduce(items []Item, made *Made, left []*store.Quarantine) []Item {
 	return items
 }
 
-// readCompaction reads the compaction at a place of a path, and finds the first entry
-// that it keeps; why is not empty if it is unusable.
-func readCompaction(path []*store.Entry, at int) (c *Compaction, first int, why string) {
+func decodeCompaction(raw []byte) (*Compaction, error) {
 	// Files of others call the first entry that is kept by another name.
 	body := struct {
 		Compaction
 		FirstKeptID string `json:"firstKeptId"`
 	}{}
-	if err := json.Unmarshal(path[at].Body, &body); err != nil {
-		return nil, 0, "it is damaged"
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return nil, err
 	}
-	c = &body.Compaction
-	if c.FirstKept == "" {
-		c.FirstKept = body.FirstKeptID
+	if body.FirstKept == "" {
+		body.FirstKept = body.FirstKeptID
+	}
+	return &body.Compaction, nil
+}
+
+// readCompaction reads the compaction at a place of a path, and finds the first entry
+// that it keeps; why is not empty if it is unusable.
+func readCompaction(path []*store.Entry, at int) (c *Compaction, first int, why string) {
+	c, err := decodeCompaction(path[at].Body)
+	if err != nil {
+		return nil, 0, "it is damaged"
 	}
 	if c.FirstKept == "" {
 		return c, at, ""

@@ -108,7 +108,7 @@ type AheadReader interface {
 	PathAhead(ctx context.Context, tenant, sessionID, leaf string, ahead Ahead) ([]*Entry, error)
 }
 
-// Ahead takes in entries, in the order of their ids, each of them once. It is called from
+// Ahead takes in entries, the greatest ids first, each of them once. It is called from
 // several goroutines, and not any more when what it was given to has returned. The RunID of
 // entries is not known yet, and their Body is as it is stored: body gives what it is, until
 // it is called again.

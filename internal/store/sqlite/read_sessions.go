@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 
 	"agentd/internal/store"
 	"agentd/internal/store/form"
@@ -198,7 +199,8 @@ func (s *Store) PathAhead(ctx context.Context, tenant, sessionID, leaf string, a
 		if err != nil || leaf == "" {
 			return err
 		}
-		if err := c.query(ctx, entryColumns+" WHERE session = ? ORDER BY id", func(r row) error {
+		// The newest first: what is ahead of a compaction need not be decoded.
+		if err := c.query(ctx, entryColumns+" WHERE session = ? ORDER BY id DESC", func(r row) error {
 			er.add(r)
 			bodies.Add(er.out)
 			return nil
@@ -218,8 +220,11 @@ func (s *Store) PathAhead(ctx context.Context, tenant, sessionID, leaf string, a
 	return path, nil
 }
 
+// chain gives the path to a leaf. The newest entry was read first.
 func (er *entryReader) chain(leaf string) ([]*store.Entry, error) {
-	if path := form.Line(er.out, leaf); path != nil {
+	line := slices.Clone(er.out) // others still go through it
+	slices.Reverse(line)
+	if path := form.Line(line, leaf); path != nil {
 		return path, nil
 	}
 	byID := make(map[string]int, len(er.out))

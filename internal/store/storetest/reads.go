@@ -246,7 +246,7 @@ func testPathAhead(f *fixture, leaf string) {
 		got := ok[[]*store.Entry](f)(s.PathAhead(f.Context(), tenant, "s1", leaf, func(entries []*store.Entry, body func(*store.Entry) ([]byte, error)) {
 			for i, e := range entries {
 				b, err := body(e)
-				if err != nil || i > 0 && entries[i-1].ID >= e.ID {
+				if err != nil || i > 0 && entries[i-1].ID <= e.ID {
 					f.Errorf("entry %s: %v", e.ID, err)
 				}
 				mu.Lock()
