@@ -45,7 +45,7 @@ func newLearning(cfg *Config, conf *profile.Config, servers *mcp.Manager, projec
 	l.keeper = memory.NewRows(st, project, time.Now)
 	if data := cfg.Data; m.Files && data != "" && data != ":memory:" && !postgres.Is(data) {
 		files := memory.NewFiles(data, project)
-		files.TrustProject = m.TrustProject
+		files.TrustProject, files.MaxTrusted = m.TrustProject, m.MaxTrustedLines
 		l.keeper = &memory.Local{Tenant: store.DefaultTenant, Files: files, Rows: l.keeper}
 	}
 	return l

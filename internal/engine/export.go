@@ -127,13 +127,17 @@ func (e *Engine) imported(f *session.File, tx *store.Tx, to map[string]string, n
 		}
 		tx.Quarantine = append(tx.Quarantine, &c)
 	}
+	// Of a file that has contents which expired since, all are as new as the session: by
+	// their age they would be given up at once. Their order is that in which they come.
+	before := e.retention().Before
+	anew := slices.ContainsFunc(f.Artifacts, func(a *session.Artifact) bool { return a.Created != 0 && a.Created < before })
 	for _, a := range slices.Backward(f.Artifacts) {
 		if limit := e.cfg.Artifacts.Bytes; limit > 0 && a.Size > limit {
 			warnings = append(warnings, fmt.Sprintf("artifact %s is left out: it has %d bytes, and a session keeps %d (artifacts.max_bytes)", a.ID, a.Size, limit))
 			continue
 		}
 		at := a.Created
-		if at == 0 || at > now {
+		if at == 0 || at > now || anew {
 			at = now
 		}
 		tx.Blobs = append(tx.Blobs, &store.Blob{ID: a.ID, MimeType: a.MimeType, Name: a.Name, Created: at, Data: a.Data})

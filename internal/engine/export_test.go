@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"agentd/fault"
 	"agentd/internal/session"
@@ -173,4 +175,54 @@ func TestExportWithArtifactsHasLimits(t *testing.T) {
 	}
 	_, _, _, err := h.engine.Artifact(t.Context(), Ref{"fourth", idRE.FindStringSubmatch(whole)[1]})
 	h.refuses(err, fault.NotFound, "")
+}
+
+// A file brings contents back that expired since it was written, for as long as any other
+// content that a session gets now; and so does whoever makes the same bytes again.
+func TestExpiredArtifactsComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, asks, large())
+		h.limits = ArtifactLimits{Keep: 7 * 24 * time.Hour, Files: 2}
+		h.restart()
+		makes := func(session, of string) *Run {
+			return h.ends(h.begin(StartRequest{SessionID: session, Input: blocks(`large {"of":"` + of + `","bytes":40000}`)}), "completed")
+		}
+		r := makes("", "x")
+		id := idRE.FindStringSubmatch(r.Output)[1]
+		later := idRE.FindStringSubmatch(makes(r.SessionID, "y").Output)[1]
+		file := h.exported(r.SessionID, ExportOptions{})
+		has := func(session string, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			views, err := h.engine.Artifacts(t.Context(), ref(session))
+			var kept []string
+			for _, v := range views {
+				if v.ExpiredAt == "" {
+					kept = append(kept, v.ID)
+				}
+			}
+			if err != nil || len(views) != 2 || fmt.Sprint(kept) != fmt.Sprint(want) {
+				t.Errorf("of %d are kept %v, not %v: %v", len(views), kept, want, err)
+			}
+		}
+		pass(8 * 24 * time.Hour)
+		has(r.SessionID)
+		in := h.imports(store.DefaultTenant, file)
+		has(in.ID, id, later)
+		if out := h.ends(h.begin(StartRequest{SessionID: in.ID, Input: blocks(`read_artifact {"artifact_id":"` + id + `"}`)}), "completed").Output; !strings.HasPrefix(out, "x\nx\n") {
+			t.Errorf("%.300s", out)
+		}
+		makes(r.SessionID, "x")
+		pass(time.Hour)
+		has(r.SessionID, id)
+		if out := h.ends(h.begin(StartRequest{SessionID: r.SessionID, Input: blocks(`read_artifact {"artifact_id":"` + id + `"}`)}), "completed").Output; !strings.HasPrefix(out, "x\nx\n") {
+			t.Errorf("%.300s", out)
+		}
+		// The oldest of a file go first, as they did where it is from.
+		h.engine.cfg.Artifacts.Files = 1
+		in = h.imports(store.DefaultTenant, file)
+		has(in.ID, later)
+		pass(8 * 24 * time.Hour)
+		has(in.ID)
+	})
 }

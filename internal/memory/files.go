@@ -31,6 +31,9 @@ type Files struct {
 	// TrustProject takes whatever is in the project's document for the person's own.
 	// It is set before the first use.
 	TrustProject bool
+	// MaxTrusted is how many lines of the project's document may be trusted, those that
+	// are not in it just now included; 0 means 10,000. It is set before the first use.
+	MaxTrusted int
 
 	dirs map[Scope]string
 	// mu is held while a document is changed together with the record of what is
@@ -149,9 +152,9 @@ func (f *Files) Change(_ context.Context, p Place, change func(*Document) error)
 		// Ahead of the document: hashes of lines that are not there do no harm, and a
 		// line that agentd wrote is never without.
 		r = f.record()
-		grown, err := r.add(has)
+		grown, err := r.add(has, f.maxTrusted())
 		if err != nil {
-			return &fault.Error{Op: "memory", Kind: fault.TooLarge, Field: f.Path(p.Scope), Err: err, Hint: "Make it shorter; models read it whole."}
+			return &fault.Error{Op: "memory", Kind: fault.TooLarge, Field: f.Path(p.Scope), Err: err, Hint: tooManyLines}
 		}
 		if grown {
 			if err := f.keepRecord(r); err != nil {

@@ -27,6 +27,19 @@ func (f *Files) judges(s Scope) bool {
 	return err != nil || !os.SameFile(data, project)
 }
 
+// maxRecord is the size beyond which a record is not read: more than the largest bound of
+// its lines needs.
+const maxRecord = 8 << 20
+
+const tooManyLines = "Make it shorter, for models read it whole; or raise memory.max_trusted_lines in agentd.yaml."
+
+func (f *Files) maxTrusted() int {
+	if f.MaxTrusted <= 0 {
+		return 10_000
+	}
+	return f.MaxTrusted
+}
+
 // folder is the project's folder by the name that does not depend on the way to it.
 func (f *Files) folder() string {
 	dir := f.dirs[Project]
@@ -59,7 +72,7 @@ func (f *Files) record() record {
 		return record{}
 	}
 	defer func() { _ = file.Close() }()
-	data, err := io.ReadAll(io.LimitReader(file, maxFile))
+	data, err := io.ReadAll(io.LimitReader(file, maxRecord))
 	if err != nil {
 		return record{}
 	}
@@ -127,9 +140,9 @@ func (f *Files) Trust(p Place, ids []string) ([]Entry, error) {
 		out = append(out, e)
 	}
 	r := f.record()
-	grown, err := r.add(d.trusted())
+	grown, err := r.add(d.trusted(), f.maxTrusted())
 	if err != nil {
-		return nil, &fault.Error{Op: "memory", Kind: fault.TooLarge, Field: f.Path(Project), Err: err, Hint: "Make it shorter; models read it whole."}
+		return nil, &fault.Error{Op: "memory", Kind: fault.TooLarge, Field: f.Path(Project), Err: err, Hint: tooManyLines}
 	}
 	if !grown {
 		return out, nil

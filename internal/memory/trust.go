@@ -101,9 +101,6 @@ func (d *Document) trusted() (out []string) {
 	return out
 }
 
-// maxTrusted bounds the lines that are trusted in one project.
-const maxTrusted = 10_000
-
 // record is what is trusted in one project, as it is kept in the data folder. What is
 // not in the document just now stays in it: another branch may have it.
 type record struct {
@@ -132,8 +129,9 @@ func (r *record) has() map[string]bool {
 	return out
 }
 
-// add adds hashes, of which now are in the document, and is false if all were there.
-func (r *record) add(now []string) (bool, error) {
+// add adds hashes, of which now are in the document, and is false if all were there. There
+// are no more than limit.
+func (r *record) add(now []string, limit int) (bool, error) {
 	have, in, grown := r.has(), map[string]bool{}, false
 	for _, sum := range now {
 		if in[sum] = true; !have[sum] {
@@ -141,10 +139,10 @@ func (r *record) add(now []string) (bool, error) {
 			r.Trusted = append(r.Trusted, sum)
 		}
 	}
-	if len(in) > maxTrusted {
-		return false, fmt.Errorf("it has more than %d lines", maxTrusted)
+	if len(in) > limit {
+		return false, fmt.Errorf("it has more than %d lines (memory.max_trusted_lines)", limit)
 	}
-	over := len(r.Trusted) - maxTrusted
+	over := len(r.Trusted) - limit
 	r.Trusted = slices.DeleteFunc(r.Trusted, func(sum string) bool {
 		gone := over > 0 && !in[sum]
 		if gone {

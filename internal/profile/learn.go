@@ -40,6 +40,8 @@ type MemoryKeeping struct {
 	Files bool `json:"files" default:"true"`
 	// Whether whatever stands in the `MEMORY.md` of the workspace is taken for the person's own words. If not, what agentd did not write there and nobody trusted (`agentd memory trust`) is shown to models as a quotation, because it may have come with somebody's repository.
 	TrustProject bool `json:"trust_project" default:"false"`
+	// Lines of the workspace's `MEMORY.md` that are noted as trusted; those that are not in the file just now go first. A file with more can not be trusted, nor be written to.
+	MaxTrustedLines int `json:"max_trusted_lines" default:"10000" min:"100" max:"100000"`
 	// Bytes of one document (global, or of the project); beyond it nothing more is remembered until something is removed.
 	MaxBytes int `json:"max_bytes" default:"16384" min:"256" max:"1048576"`
 	// Bytes of one entry.
