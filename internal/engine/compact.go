@@ -216,6 +216,11 @@ func (d *driver) findCut(s *sizes, reason string) session.Cut {
 	if reason == run.CompactManual && !cut.Any() {
 		cut = session.FindCut(d.conv.messages, from, 0, room, s.count, stored) // who asks for it wants all that can be
 	}
+	if room > 0 && from == 1 && !cut.Any() && len(d.conv.messages) > 1 && stored(1) && s.count.Tokens(d.conv.messages[:1]) > min(s.beside(), window/4) {
+		// Nothing that was said since can go, but the summary, which was written for a
+		// larger window, can be a shorter one.
+		cut = session.Cut{To: 1, Turn: 1}
+	}
 	return cut
 }
 
@@ -255,6 +260,9 @@ func (d *driver) compact(eff run.Compact, b *batch) run.Input {
 	}
 	if d.conv.made != nil {
 		c.earlier = d.conv.made.Compaction
+		if c.cut.From == 0 && session.Summary(&c.msgs[0]) {
+			c.earlier.Summary = "" // it is what is summarised
+		}
 	}
 	if window := d.windowFor(&s, eff.Reason); overflow || window > 0 && s.now > window {
 		left := window - s.fixed

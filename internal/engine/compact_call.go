@@ -144,6 +144,10 @@ func (c *compaction) instruction(earlier, note string) string {
 // time with the summary so far.
 func (c *compaction) askModel(ctx context.Context, m *Model, s *sizes, msgs []message.Message, earlier, note string) (string, error) {
 	count := s.countFor(m)
+	if before := message.User("A summary of what was said before this:\n\n" + earlier); earlier != "" && m.Window > 0 && count.Tokens([]message.Message{before}) > m.Window/3 {
+		// It was written for a larger window, and would be in each request.
+		msgs, earlier = append([]message.Message{before}, msgs...), ""
+	}
 	room, most := c.room(m, s, c.instruction(earlier, note)), c.agent.Compaction.requests()
 	for shrunk := 0; ; shrunk++ {
 		parts := session.Digest(msgs, room, most, count)
