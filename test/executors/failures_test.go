@@ -218,6 +218,15 @@ func TestAWorkerIsGone(t *testing.T) {
 	})
 	r := w.Start(engine.StartRequest{})
 	g.in(t)
+	// This call may begin ahead of the commit of what came before it. Had that been lost, a
+	// person would be asked what became of the first call, which is no tool to call twice.
+	w.Until("the result of the first call is stored", func() bool {
+		entries, err := w.ways[0].Store.Entries(t.Context(), store.DefaultTenant, r.SessionID, "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries) >= 3 // the message, the call, its result
+	})
 	at := w.driver(r.ID)
 	began := time.Now()
 	w.ways[at].set(true)
