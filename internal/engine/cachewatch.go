@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -265,31 +266,46 @@ func (e *Engine) traceRows(ctx context.Context, ref Ref, after int) (rows []*sto
 	return nil, err
 }
 
+// replyNote is what a trace has beside a reply.
+type replyNote struct {
+	Cache   json.RawMessage `json:"cache"`
+	Toolset json.RawMessage `json:"toolset"`
+}
+
+// replyNotes gives what a run's trace has beside its replies, oldest first. What can not
+// be read is left out.
+func (e *Engine) replyNotes(ctx context.Context, ref Ref) iter.Seq[*replyNote] {
+	return func(yield func(*replyNote) bool) {
+		for after := 0; ; after += recordRows {
+			rows, err := e.traceRows(ctx, ref, after)
+			if err != nil {
+				return
+			}
+			for _, row := range rows {
+				if row.Kind != (run.ModelDone{}).Kind() {
+					continue
+				}
+				var n replyNote
+				if json.Unmarshal(row.Body, &n) == nil && !yield(&n) {
+					return
+				}
+			}
+			if len(rows) < recordRows {
+				return
+			}
+		}
+	}
+}
+
 // records gives the records of a run's requests, oldest first. What can not be read is
 // left out: it only explains.
 func (e *Engine) records(ctx context.Context, ref Ref) (out []*prefix.Record) {
-	for after := 0; ; after += recordRows {
-		rows, err := e.traceRows(ctx, ref, after)
-		if err != nil {
-			return out
-		}
-		for _, row := range rows {
-			if row.Kind != (run.ModelDone{}).Kind() {
-				continue
-			}
-			var body struct {
-				Cache json.RawMessage `json:"cache"`
-			}
-			if json.Unmarshal(row.Body, &body) == nil {
-				if r := prefix.Decode(body.Cache); r != nil {
-					out = append(out, r)
-				}
-			}
-		}
-		if len(rows) < recordRows {
-			return out
+	for n := range e.replyNotes(ctx, ref) {
+		if r := prefix.Decode(n.Cache); r != nil {
+			out = append(out, r)
 		}
 	}
+	return out
 }
 
 // answered takes in the reply to the request that was looked at: it gives what is stored

@@ -13,7 +13,6 @@ import (
 
 	"agentd/internal/prefix"
 	"agentd/internal/prompt"
-	"agentd/internal/run"
 	"agentd/message"
 	"agentd/tool"
 )
@@ -200,30 +199,13 @@ func (e *Engine) toolset(ctx context.Context, ref Ref, hash string) *toolset {
 	if t := e.toolsets.get(ref.Tenant, hash); t != nil {
 		return t
 	}
-	for after := 0; ; after += recordRows {
-		rows, err := e.traceRows(ctx, ref, after)
-		if err != nil {
-			return nil
-		}
-		for _, row := range rows {
-			if row.Kind != (run.ModelDone{}).Kind() {
-				continue
-			}
-			var body struct {
-				Toolset json.RawMessage `json:"toolset"`
-			}
-			if json.Unmarshal(row.Body, &body) != nil {
-				continue
-			}
-			if t := decodeToolset(body.Toolset, hash); t != nil {
-				e.toolsets.put(ref.Tenant, t)
-				return t
-			}
-		}
-		if len(rows) < recordRows {
-			return nil
+	for n := range e.replyNotes(ctx, ref) {
+		if t := decodeToolset(n.Toolset, hash); t != nil {
+			e.toolsets.put(ref.Tenant, t)
+			return t
 		}
 	}
+	return nil
 }
 
 // recentToolsets are lists that were used here lately. Sessions of an agent mostly share

@@ -212,8 +212,7 @@ type Printer struct {
 	// Mutable: contents of messages may change in place, so nothing is kept.
 	Mutable bool
 
-	seen   Seen
-	shared bool // others have what was seen
+	seen Seen
 	hasher
 }
 
@@ -259,7 +258,11 @@ func (p *Printer) Kept() int {
 }
 
 // Resume goes on with what another printer has seen.
-func (p *Printer) Resume(s Seen) { p.seen, p.shared = s, true }
+func (p *Printer) Resume(s Seen) { p.seen = s.first(s.Len()) }
+
+// first is of the first n messages. What is added to it is not written behind them, where
+// others may have the rest.
+func (s Seen) first(n int) Seen { return Seen{s.of[:n:n], s.hashes[:n:n]} }
 
 // Len is of how many messages hashes are kept.
 func (s Seen) Len() int { return len(s.of) }
@@ -300,10 +303,8 @@ func (p *Printer) Print(req *model.Request, name string, entry func(i int) strin
 	for !p.Mutable && kept < p.seen.Len() && kept < len(req.Messages) && p.seen.of[kept] == knownBy(&req.Messages[kept]) {
 		kept++
 	}
-	p.seen = Seen{p.seen.of[:kept], p.seen.hashes[:kept]}
-	if p.shared && kept < len(req.Messages) {
-		p.seen = Seen{p.seen.of[:kept:kept], p.seen.hashes[:kept:kept]} // what is added is not written behind it
-		p.shared = false
+	if kept < p.seen.Len() {
+		p.seen = p.seen.first(kept)
 	}
 	p.add(req.Messages[kept:])
 	out.Messages = make([]Part, len(req.Messages))

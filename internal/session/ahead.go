@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -181,12 +182,15 @@ func (a *Ahead) Items(path []*store.Entry) (items []Item, problems []Problem) {
 }
 
 // role gives the role of an entry's message, "" if it is none.
-func (a *Ahead) role(e *store.Entry) message.Role {
-	c := a.cursor()
+func (c *cursor) role(e *store.Entry) message.Role {
 	if it, _ := c.find(e); it != nil {
 		return it.Role
 	}
-	return role(e)
+	var m struct{ Role message.Role }
+	if e.Kind != KindMessage || json.Unmarshal(e.Body, &m) != nil {
+		return ""
+	}
+	return m.Role
 }
 
 // Bytes is of how many bytes the items were read that were given so far: entries that

@@ -167,20 +167,13 @@ type Made struct {
 
 // lastReply finds the newest reply of a path.
 func (a *Ahead) lastReply(path []*store.Entry) (entry, run string) {
+	c := a.cursor()
 	for i := len(path) - 1; i >= 0; i-- {
-		if e := path[i]; a.role(e) == message.RoleAssistant {
+		if e := path[i]; c.role(e) == message.RoleAssistant {
 			return e.ID, e.RunID
 		}
 	}
 	return "", ""
-}
-
-func role(e *store.Entry) message.Role {
-	var m struct{ Role message.Role }
-	if e.Kind != KindMessage || json.Unmarshal(e.Body, &m) != nil {
-		return ""
-	}
-	return m.Role
 }
 
 // Context gives what a model sees of a path: all of it, or what is left from its newest

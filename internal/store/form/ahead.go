@@ -6,27 +6,18 @@ import (
 	"agentd/internal/store"
 )
 
-// scratch unpacks bodies one after the other. The zero value is ready; it is for one
-// goroutine.
-type scratch struct{ buf []byte }
+// scratch unpacks bodies one after the other, into memory that the next one uses again. The
+// zero value is ready; it is for one goroutine.
+type scratch struct{ free []byte }
 
-// body unpacks that of an entry, as [Bodies.Unpack] does; it is valid until the next one.
+// body unpacks that of an entry; it is valid until the next one.
 func (s *scratch) body(e *store.Entry) ([]byte, error) {
-	v := e.Body
-	if len(v) == 0 || v[0] >= ' ' {
-		return v, nil
+	all := Bodies{s.free}
+	b, err := all.Unpack(e.Body)
+	if s.free == nil {
+		s.free = all.free // what is left of a piece that it began
 	}
-	form, size, data, err := opened(v)
-	if err != nil || form == formPlain {
-		return data, err
-	}
-	if size > block {
-		return expandFixed(nil, data, size, fixed(form))
-	}
-	if s.buf == nil {
-		s.buf = make([]byte, block)
-	}
-	return expandFixed(s.buf[:0:size], data, size, fixed(form))
+	return b, err
 }
 
 // batch is how many entries are given to a store.Ahead together.
